@@ -1,0 +1,105 @@
+"""Build what is generated: the install script from its parts, and the synchronous client.
+
+`python -m mnemo_pg._build` writes, `python -m mnemo_pg._build --check` compares and exits with 1
+when a file is out of date. The same input gives the same bytes: no dates, hosts or versions of
+tools enter the output.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from pathlib import Path
+
+from mnemo_pg.source import CHECKOUT_FOLDER, default_version
+
+SQL_FOLDER = CHECKOUT_FOLDER / "sql"
+PART_LINES = 300
+
+
+class BuildError(Exception):
+    """A part or the manifest breaks a rule of the build."""
+
+
+def manifest(folder: Path) -> list[str]:
+    """The part names in order; every part listed once, every listed part there."""
+    listed = [
+        line.strip()
+        for line in (folder / "manifest.txt").read_text("utf-8").splitlines()
+        if line.strip() and not line.startswith("#")
+    ]
+    present = {path.name for path in (folder / "parts").iterdir()}
+    if len(set(listed)) != len(listed):
+        raise BuildError("manifest.txt lists a part twice")
+    if missing := sorted(set(listed) - present):
+        raise BuildError(f"manifest.txt lists parts that are not there: {', '.join(missing)}")
+    if unlisted := sorted(present - set(listed)):
+        raise BuildError(f"parts that manifest.txt does not list: {', '.join(unlisted)}")
+    return listed
+
+
+def part_text(path: Path) -> str:
+    """The text of one part, after checking that every installer can run it."""
+    raw = path.read_bytes()
+    if not raw.isascii():
+        raise BuildError(f"{path.name} is not ASCII: a client's encoding could change it")
+    for forbidden, what in ((b"\r", "a carriage return"), (b"\t", "a tab")):
+        if forbidden in raw:
+            raise BuildError(f"{path.name} contains {what}")
+    if not raw.endswith(b"\n"):
+        raise BuildError(f"{path.name} does not end with a line feed")
+    text = raw.decode("ascii")
+    lines = text.splitlines()
+    if len(lines) > PART_LINES:
+        raise BuildError(f"{path.name} has {len(lines)} lines, at most {PART_LINES} are allowed")
+    for number, line in enumerate(lines, 1):
+        if line.startswith("\\"):
+            raise BuildError(f"{path.name}:{number} is a psql command: only SQL may stand in a part")
+    return text
+
+
+def build_sql(folder: Path, version: str) -> str:
+    """The install script of `version`: the parts in the order of the manifest."""
+    pieces = [
+        f"-- mnemo_pg {version}: built from sql/parts by python -m mnemo_pg._build; do not edit.\n"
+        "-- Run by CREATE EXTENSION mnemo_pg, by Alembic, or by psql -1 -f (one transaction).\n"
+    ]
+    for name in manifest(folder):
+        pieces.append(f"\n-- part: {name}\n")
+        pieces.append(part_text(folder / "parts" / name).replace("@mnemo_version@", version))
+    return "".join(pieces)
+
+
+def outputs() -> dict[Path, str]:
+    """Every generated file and the text that it must have."""
+    version = default_version()
+    files = {SQL_FOLDER / "dist" / f"mnemo_pg--{version}.sql": build_sql(SQL_FOLDER, version)}
+    files.update(importlib.import_module("mnemo_pg._sync").outputs())
+    return files
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Write or check the generated files; the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m mnemo_pg._build", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="compare only; exit 1 on a difference")
+    options = parser.parse_args(arguments)
+    stale = []
+    try:
+        for path, text in outputs().items():
+            if path.is_file() and path.read_bytes() == text.encode():
+                continue
+            stale.append(path)
+            if not options.check:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(text.encode())
+    except BuildError as error:
+        print(f"build: {error}", file=sys.stderr)
+        return 1
+    for path in stale:
+        print(f"{'out of date' if options.check else 'wrote'}: {path.relative_to(CHECKOUT_FOLDER)}")
+    return 1 if options.check and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

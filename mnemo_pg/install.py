@@ -1,0 +1,39 @@
+"""Install mnemo_pg into a database through psycopg, and find out what is installed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from psycopg import AsyncConnection, Connection
+from psycopg.rows import scalar_row
+
+from mnemo_pg.source import sql_text
+
+_INSTALLED = "SELECT pg_catalog.to_regprocedure('mnemo.version()') IS NOT NULL"
+_VERSION = "SELECT mnemo.version()"
+
+
+def install(conn: Connection[Any]) -> None:
+    """Run the whole install script in one transaction (a savepoint inside the caller's transaction).
+
+    Errors are the script's own: 0A000 for an unsuitable server or database, 42P06 for a schema
+    `mnemo` that is in use. Nothing is changed when it fails.
+    """
+    with conn.transaction():
+        # No parameters and no preparation: the script is many statements and contains `%`.
+        conn.execute(sql_text(), prepare=False)  # type: ignore[call-overload]
+
+
+async def install_async(conn: AsyncConnection[Any]) -> None:
+    """As `install`, on an asynchronous connection."""
+    async with conn.transaction():
+        await conn.execute(sql_text(), prepare=False)  # type: ignore[call-overload]
+
+
+def installed_version(conn: Connection[Any]) -> str | None:
+    """The version installed in this database; None when mnemo_pg is not installed."""
+    with conn.transaction(), conn.cursor(row_factory=scalar_row) as cursor:
+        if not cursor.execute(_INSTALLED).fetchone():
+            return None
+        version = cursor.execute(_VERSION).fetchone()
+    return str(version)
