@@ -1,0 +1,764 @@
+"""The text of every call: one builder a public SQL function, and no other SQL in the wrapper.
+
+A builder checks and converts its arguments (`_wire`) and returns a `Statement`: constant SQL in
+named notation, the parameters, and the shape of the answer. Building does no input or output, so a
+statement also runs on anything else that takes psycopg's placeholders and gives rows by name.
+Names, order and defaults are those of the SQL function without `p_`; None is SQL's NULL. The
+clients' methods take their signatures and docstrings from here.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from functools import partial
+from types import UnionType
+from typing import Any, Generic, LiteralString, TypeVar, get_args, get_origin, get_type_hints
+from uuid import UUID
+
+from psycopg.types.json import Jsonb
+
+from mnemo_pg import _wire
+from mnemo_pg.errors import ArgumentError
+from mnemo_pg.types import (
+    BatchResult,
+    ForgetStrategy,
+    Forgotten,
+    Grant,
+    Guard,
+    Kind,
+    Level,
+    Memory,
+    MemoryStatus,
+    MemoryType,
+    NewPlan,
+    OnError,
+    Permission,
+    Plan,
+    PlanMatch,
+    RecalledMemory,
+    RecallStrategy,
+    Remembered,
+    RememberedPlan,
+    Revocation,
+    Scope,
+    SourceType,
+    TemporalScope,
+)
+
+T = TypeVar("T")
+Rows = Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Statement(Generic[T]):
+    """One call: the text, its parameters by name, and what makes the rows into the answer."""
+
+    sql: LiteralString
+    params: Mapping[str, Any]
+    shape: Callable[[Rows], T]
+
+
+# A parameter's name decides how it travels: the same name has the same type in every function.
+_NAMES: dict[Callable[[str, object], Any], str] = {
+    _wire.text: "agent_id content context created_by guard idempotency_key kind level location"
+    " memory_type model name on_error org_id permission predicate query role scope source_id"
+    " source_type status strategy subject temporal_scope text thread_id value",
+    _wire.texts: "a aliases b chunk_ids entities from_agents source_types steps tags to_agents"
+    " types",
+    _wire.uuid: "after id",
+    _wire.uuids: "ids",
+    _wire.number: "confidence importance min_importance outcome_score similarity_threshold",
+    _wire.integer: "limit",
+    _wire.boolean: "tags_all",
+    _wire.moment: "as_of since until valid_from valid_to",
+    _wire.interval: "ttl",
+    _wire.vector: "embedding",
+    _wire.json_object: "metadata weights",
+    _wire.json_list: "details plans",
+}
+CONVERTERS = {name: convert for convert, names in _NAMES.items() for name in names.split()}
+
+
+def _params(**values: object) -> dict[str, Any]:
+    return {
+        f"p_{name}": None if value is None else CONVERTERS[name](name, value)
+        for name, value in values.items()
+    }
+
+
+def _label(labels: Mapping[str, StrEnum], value: str | None) -> str | None:
+    return None if value is None else labels.get(value, value)
+
+
+def _utc(value: datetime | None) -> datetime | None:
+    return None if value is None else value.astimezone(UTC)
+
+
+def _tuple(value: Iterable[str] | None) -> tuple[str, ...]:
+    return tuple(value or ())
+
+
+def _readers(record: type[object]) -> list[tuple[str, Callable[[Any], Any]]]:
+    """What to do to which column, by the types of the record's fields."""
+    found: list[tuple[str, Callable[[Any], Any]]] = []
+    for name, hint in get_type_hints(record).items():
+        for kind in get_args(hint) if get_origin(hint) is UnionType else (hint,):
+            if get_origin(kind) is tuple:
+                found.append((name, _tuple))
+            elif kind is datetime:
+                found.append((name, _utc))
+            elif isinstance(kind, type) and issubclass(kind, StrEnum):
+                found.append((name, partial(_label, {label.value: label for label in kind})))
+    return found
+
+
+def _many(record: type[T]) -> Callable[[Rows], list[T]]:
+    readers = _readers(record)
+
+    def shape(rows: Rows) -> list[T]:
+        answer = []
+        for row in rows:
+            values = dict(row)
+            for name, read in readers:
+                values[name] = read(values[name])
+            answer.append(record(**values))
+        return answer
+
+    return shape
+
+
+def _one(record: type[T]) -> Callable[[Rows], T]:
+    many = _many(record)
+    return lambda rows: many(rows)[0]
+
+
+def _value(rows: Rows) -> Any:
+    return rows[0]["value"]
+
+
+def _texts(rows: Rows) -> tuple[str, ...]:
+    return _tuple(_value(rows))
+
+
+def _nothing(rows: Rows) -> None:
+    return None
+
+
+_remembered = _one(Remembered)
+_memories = _many(Memory)
+_recalled = _many(RecalledMemory)
+_forgotten = _many(Forgotten)
+_grants = _many(Grant)
+_revocations = _many(Revocation)
+_remembered_plan = _one(RememberedPlan)
+_batch = _many(BatchResult)
+_match = _one(PlanMatch)
+_matches = _many(PlanMatch)
+_plan = _one(Plan)
+_plans = _many(Plan)
+
+BEGIN: LiteralString = "SELECT"
+"""The least statement, for drivers that begin a transaction at the first one."""
+
+
+def method_signature(build: Callable[..., Any]) -> inspect.Signature:
+    """The signature of the method made from a builder: `self` in front, the answer's type."""
+    signature = inspect.signature(build)
+    answer = str(signature.return_annotation).removeprefix("Statement[").removesuffix("]")
+    me = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+    return signature.replace(
+        parameters=[me, *signature.parameters.values()], return_annotation=answer
+    )
+
+
+# Administration
+
+
+def version() -> Statement[str]:
+    """The version of mnemo_pg that is installed in the database."""
+    return Statement("SELECT mnemo.version() AS value", {}, _value)
+
+
+def configure(name: str, value: str | None, *, org_id: str | None = None) -> Statement[str | None]:
+    """Set a setting for the database, or for one organisation, and return what now holds.
+
+    `value` None goes back to the default. Needs level admin. `ArgumentError` for an unknown name
+    or a value out of range.
+
+        m.configure("experience_memory", "on")
+    """
+    return Statement(
+        "SELECT mnemo.configure(p_name => %(p_name)s, p_value => %(p_value)s,"
+        " p_org_id => %(p_org_id)s) AS value",
+        _params(name=name, value=value, org_id=org_id),
+        _value,
+    )
+
+
+def setting(name: str, *, org_id: str | None = None) -> Statement[str | None]:
+    """What holds for the organisation: its own value of a setting, the database's, the default."""
+    return Statement(
+        "SELECT mnemo.setting(p_name => %(p_name)s, p_org_id => %(p_org_id)s) AS value",
+        _params(name=name, org_id=org_id),
+        _value,
+    )
+
+
+def grant_access(role: str, level: Level | str) -> Statement[None]:
+    """Let a database role use mnemo_pg: `application` may name any agent and organisation, `tenant`
+    only what `bind_role` bound it to, `admin` may administer. Needs level admin."""
+    return Statement(
+        "SELECT mnemo.grant_access(p_role => %(p_role)s, p_level => %(p_level)s) AS value",
+        _params(role=role, level=level),
+        _nothing,
+    )
+
+
+def revoke_access(role: str) -> Statement[None]:
+    """Take back what `grant_access` gave. Needs level admin."""
+    return Statement(
+        "SELECT mnemo.revoke_access(p_role => %(p_role)s) AS value", _params(role=role), _nothing
+    )
+
+
+def bind_role(role: str, org_id: str, *, agent_id: str | None = None) -> Statement[None]:
+    """Bind a tenant's role to an organisation and an agent; `agent_id` None: any agent of it.
+
+    The client's own `agent_id` and `org_id` play no part here. Needs level admin.
+    """
+    return Statement(
+        "SELECT mnemo.bind_role(p_role => %(p_role)s, p_org_id => %(p_org_id)s,"
+        " p_agent_id => %(p_agent_id)s) AS value",
+        _params(role=role, org_id=org_id, agent_id=agent_id),
+        _nothing,
+    )
+
+
+def unbind_role(role: str, org_id: str, *, agent_id: str | None = None) -> Statement[None]:
+    """Take back exactly the binding that `bind_role` made with the same arguments."""
+    return Statement(
+        "SELECT mnemo.unbind_role(p_role => %(p_role)s, p_org_id => %(p_org_id)s,"
+        " p_agent_id => %(p_agent_id)s) AS value",
+        _params(role=role, org_id=org_id, agent_id=agent_id),
+        _nothing,
+    )
+
+
+# Pure
+
+
+def signature_tokens(query: str) -> Statement[tuple[str, ...]]:
+    """The token set that similarity compares, sorted by code point.
+
+    `How do I Reset my PASSWORD?` gives `how`, `password`, `reset`. `ArgumentError` for None.
+    """
+    return Statement(
+        "SELECT mnemo.signature_tokens(p_query => %(p_query)s) AS value",
+        _params(query=query),
+        _texts,
+    )
+
+
+def jaccard(a: Iterable[str], b: Iterable[str]) -> Statement[float]:
+    """The size of the intersection over that of the union, in [0, 1]; 0 when both are empty."""
+    return Statement(
+        "SELECT mnemo.jaccard(p_a => %(p_a)s, p_b => %(p_b)s) AS value",
+        _params(a=a, b=b),
+        _value,
+    )
+
+
+def canonical_predicate(text: str) -> Statement[str]:
+    """A predicate as memories store it: ` dietary--identity ` becomes `dietary_identity`."""
+    return Statement(
+        "SELECT mnemo.canonical_predicate(p_text => %(p_text)s) AS value",
+        _params(text=text),
+        _value,
+    )
+
+
+# Memory
+
+
+def remember(
+    content: str,
+    *,
+    scope: Scope | str | None = None,
+    memory_type: MemoryType | str | None = None,
+    importance: float | None = None,
+    tags: Iterable[str] | None = None,
+    metadata: Mapping[str, Any] | None = None,
+    source_type: SourceType | str | None = None,
+    source_id: str | None = None,
+    thread_id: str | None = None,
+    created_by: str | None = None,
+    ttl: timedelta | None = None,
+    kind: Kind | str | None = None,
+    subject: str | None = None,
+    predicate: str | None = None,
+    entities: Iterable[str] | None = None,
+    aliases: Iterable[str] | None = None,
+    location: str | None = None,
+    confidence: float | None = None,
+    status: MemoryStatus | str | None = None,
+    valid_from: datetime | None = None,
+    valid_to: datetime | None = None,
+    temporal_scope: TemporalScope | str | None = None,
+    embedding: Iterable[float] | None = None,
+    model: str | None = None,
+    idempotency_key: str | None = None,
+    agent_id: str | None = None,
+    org_id: str | None = None,
+) -> Statement[Remembered]:
+    """Store a memory; only `content` is required.
+
+    None means the default: scope private, type episodic, importance 0.5, source agent. `importance`
+    and `confidence` lie in [0, 1]. After `ttl` the memory is gone; None keeps it (working memory:
+    an hour). `embedding` needs `model`. The same `idempotency_key` again from the same owner writes
+    nothing and returns the first answer with status `repeated`. `ArgumentError` for a bad value or
+    the reserved tag or key of plans, `LimitError` for over 1 MB, `AccessError` for a tenant that
+    writes scope global, `StateError` for an embedding that is not enabled.
+
+        m.remember("Ada prefers window seats", tags=["travel"], scope="public")
+    """
+    return Statement(
+        "SELECT id, content_hash, status FROM mnemo.remember(p_content => %(p_content)s,"
+        " p_scope => %(p_scope)s, p_memory_type => %(p_memory_type)s,"
+        " p_importance => %(p_importance)s, p_tags => %(p_tags)s, p_metadata => %(p_metadata)s,"
+        " p_source_type => %(p_source_type)s, p_source_id => %(p_source_id)s,"
+        " p_thread_id => %(p_thread_id)s, p_created_by => %(p_created_by)s, p_ttl => %(p_ttl)s,"
+        " p_kind => %(p_kind)s, p_subject => %(p_subject)s, p_predicate => %(p_predicate)s,"
+        " p_entities => %(p_entities)s, p_aliases => %(p_aliases)s, p_location => %(p_location)s,"
+        " p_confidence => %(p_confidence)s, p_status => %(p_status)s,"
+        " p_valid_from => %(p_valid_from)s, p_valid_to => %(p_valid_to)s,"
+        " p_temporal_scope => %(p_temporal_scope)s, p_embedding => %(p_embedding)s,"
+        " p_model => %(p_model)s, p_idempotency_key => %(p_idempotency_key)s,"
+        " p_agent_id => %(p_agent_id)s, p_org_id => %(p_org_id)s)",
+        _params(
+            content=content,
+            scope=scope,
+            memory_type=memory_type,
+            importance=importance,
+            tags=tags,
+            metadata=metadata,
+            source_type=source_type,
+            source_id=source_id,
+            thread_id=thread_id,
+            created_by=created_by,
+            ttl=ttl,
+            kind=kind,
+            subject=subject,
+            predicate=predicate,
+            entities=entities,
+            aliases=aliases,
+            location=location,
+            confidence=confidence,
+            status=status,
+            valid_from=valid_from,
+            valid_to=valid_to,
+            temporal_scope=temporal_scope,
+            embedding=embedding,
+            model=model,
+            idempotency_key=idempotency_key,
+            agent_id=agent_id,
+            org_id=org_id,
+        ),
+        _remembered,
+    )
+
+
+def get_memories(
+    ids: Iterable[UUID | str], *, agent_id: str | None = None, org_id: str | None = None
+) -> Statement[list[Memory]]:
+    """The records with these ids that are live and visible to the agent, in the order of the ids.
+
+    Others are left out without a word. Ids of plans count too.
+    """
+    return Statement(
+        "SELECT position, id, org_id, origin_org_id, owner_agent_id, content, memory_type, scope,"
+        " importance, tags, metadata, source_type, source_id, thread_id, created_by,"
+        " consolidation_state, kind, subject, predicate, entities, aliases, location, confidence,"
+        " status, valid_from, valid_to, temporal_scope, version, prev_version_id, access_count,"
+        " last_accessed_at, created_at, updated_at, expires_at, content_hash"
+        " FROM mnemo.get_memories(p_ids => %(p_ids)s, p_agent_id => %(p_agent_id)s,"
+        " p_org_id => %(p_org_id)s)",
+        _params(ids=ids, agent_id=agent_id, org_id=org_id),
+        _memories,
+    )
+
+
+def recall(
+    query: str | None,
+    *,
+    limit: int = 10,
+    strategy: RecallStrategy | str = RecallStrategy.RECENT,
+    types: Iterable[MemoryType | str] | None = None,
+    scope: Scope | str | None = None,
+    tags: Iterable[str] | None = None,
+    tags_all: bool | None = None,
+    min_importance: float | None = None,
+    thread_id: str | None = None,
+    source_types: Iterable[SourceType | str] | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    as_of: datetime | None = None,
+    embedding: Iterable[float] | None = None,
+    model: str | None = None,
+    weights: Mapping[str, Any] | None = None,
+    agent_id: str | None = None,
+    org_id: str | None = None,
+) -> Statement[list[RecalledMemory]]:
+    """The best visible memories, in order; never a plan.
+
+    Strategies: `recent` orders by age, `exact` by what the filters leave. Filters hold together,
+    and None is no filter: `tags` asks for one of them, with `tags_all` for each; `since` is
+    inclusive, `until` exclusive, both about the time of creation; `as_of` leaves out what was
+    created later. `min_importance` lies in [0, 1].
+
+        m.recall(None, tags=["travel"], since=datetime(2026, 1, 1, tzinfo=UTC))
+    """
+    return Statement(
+        "SELECT rank, id, content, owner_agent_id, memory_type, scope, importance, tags, metadata,"
+        " score, created_at, explanation FROM mnemo.recall(p_query => %(p_query)s,"
+        " p_limit => %(p_limit)s, p_strategy => %(p_strategy)s, p_types => %(p_types)s,"
+        " p_scope => %(p_scope)s, p_tags => %(p_tags)s, p_tags_all => %(p_tags_all)s,"
+        " p_min_importance => %(p_min_importance)s, p_thread_id => %(p_thread_id)s,"
+        " p_source_types => %(p_source_types)s, p_since => %(p_since)s, p_until => %(p_until)s,"
+        " p_as_of => %(p_as_of)s, p_embedding => %(p_embedding)s, p_model => %(p_model)s,"
+        " p_weights => %(p_weights)s, p_agent_id => %(p_agent_id)s, p_org_id => %(p_org_id)s)"
+        " ORDER BY rank",
+        _params(
+            query=query,
+            limit=limit,
+            strategy=strategy,
+            types=types,
+            scope=scope,
+            tags=tags,
+            tags_all=tags_all,
+            min_importance=min_importance,
+            thread_id=thread_id,
+            source_types=source_types,
+            since=since,
+            until=until,
+            as_of=as_of,
+            embedding=embedding,
+            model=model,
+            weights=weights,
+            agent_id=agent_id,
+            org_id=org_id,
+        ),
+        _recalled,
+    )
+
+
+def forget(
+    ids: Iterable[UUID | str],
+    *,
+    strategy: ForgetStrategy | str = ForgetStrategy.SOFT_DELETE,
+    agent_id: str | None = None,
+    org_id: str | None = None,
+) -> Statement[list[Forgotten]]:
+    """Forget these records, plans included: all of them or, on any error, none.
+
+    `NotFoundError` for an id that the agent does not see, `AccessError` for one that it sees and
+    may not delete; both name the ids in `detail`.
+    """
+    return Statement(
+        "SELECT id, status FROM mnemo.forget(p_ids => %(p_ids)s, p_strategy => %(p_strategy)s,"
+        " p_agent_id => %(p_agent_id)s, p_org_id => %(p_org_id)s)",
+        _params(ids=ids, strategy=strategy, agent_id=agent_id, org_id=org_id),
+        _forgotten,
+    )
+
+
+def share(
+    id: UUID | str,
+    to_agents: Iterable[str],
+    *,
+    permission: Permission | str = Permission.READ,
+    ttl: timedelta | None = None,
+    agent_id: str | None = None,
+    org_id: str | None = None,
+) -> Statement[list[Grant]]:
+    """Give agents of the same organisation a permission on a record; a private one becomes shared.
+
+    The grant ends after `ttl`; None: when it is taken back. `AccessError` when the acting agent may
+    not share the record or holds less than it would give, `NotFoundError` when it does not see it.
+    """
+    return Statement(
+        "SELECT agent_id, permission, expires_at FROM mnemo.share(p_id => %(p_id)s,"
+        " p_to_agents => %(p_to_agents)s, p_permission => %(p_permission)s, p_ttl => %(p_ttl)s,"
+        " p_agent_id => %(p_agent_id)s, p_org_id => %(p_org_id)s)",
+        _params(
+            id=id,
+            to_agents=to_agents,
+            permission=permission,
+            ttl=ttl,
+            agent_id=agent_id,
+            org_id=org_id,
+        ),
+        _grants,
+    )
+
+
+def unshare(
+    id: UUID | str,
+    from_agents: Iterable[str],
+    *,
+    agent_id: str | None = None,
+    org_id: str | None = None,
+) -> Statement[list[Revocation]]:
+    """Take grants back; an agent that had none is reported as `absent`. Errors as `share`."""
+    return Statement(
+        "SELECT agent_id, status FROM mnemo.unshare(p_id => %(p_id)s,"
+        " p_from_agents => %(p_from_agents)s, p_agent_id => %(p_agent_id)s,"
+        " p_org_id => %(p_org_id)s)",
+        _params(id=id, from_agents=from_agents, agent_id=agent_id, org_id=org_id),
+        _revocations,
+    )
+
+
+def check_permission(
+    id: UUID | str,
+    permission: Permission | str,
+    *,
+    agent_id: str | None = None,
+    org_id: str | None = None,
+) -> Statement[bool]:
+    """Whether the agent has the permission on the record; False for one that it does not see."""
+    return Statement(
+        "SELECT mnemo.check_permission(p_id => %(p_id)s, p_permission => %(p_permission)s,"
+        " p_agent_id => %(p_agent_id)s, p_org_id => %(p_org_id)s) AS value",
+        _params(id=id, permission=permission, agent_id=agent_id, org_id=org_id),
+        _value,
+    )
+
+
+# Plans
+
+
+def remember_plan(
+    query: str,
+    steps: Iterable[str],
+    chunk_ids: Iterable[str],
+    outcome_score: float,
+    *,
+    agent_id: str | None = None,
+    scope: Scope | str = Scope.PRIVATE,
+    org_id: str | None = None,
+    details: Sequence[Any] | None = None,
+    context: str | None = None,
+    ttl: timedelta | None = None,
+    thread_id: str | None = None,
+    source_id: str | None = None,
+    tags: Iterable[str] | None = None,
+    embedding: Iterable[float] | None = None,
+    model: str | None = None,
+    idempotency_key: str | None = None,
+) -> Statement[RememberedPlan]:
+    """Store a plan that worked: the query, its steps, the chunks that led to the answer, a score.
+
+    `outcome_score` lies in [0, 1], more is taken as 1; below the success threshold, or NaN, nothing
+    is stored and the status is `below_threshold`. `details` has one JSON value a step. `context`
+    names what the plan depends on, such as a tool set; it is compared exactly at recall. After
+    `ttl` the plan is gone; None keeps it. `StateError` while experience memory is off,
+    `AccessError` for a tenant that writes scope global.
+
+        m.remember_plan("How do I reset my password?", ["open settings", "reset"], ["kb-17"], 0.92)
+    """
+    return Statement(
+        "SELECT id, signature, stored, status FROM mnemo.remember_plan(p_query => %(p_query)s,"
+        " p_steps => %(p_steps)s, p_chunk_ids => %(p_chunk_ids)s,"
+        " p_outcome_score => %(p_outcome_score)s, p_agent_id => %(p_agent_id)s,"
+        " p_scope => %(p_scope)s, p_org_id => %(p_org_id)s, p_details => %(p_details)s,"
+        " p_context => %(p_context)s, p_ttl => %(p_ttl)s, p_thread_id => %(p_thread_id)s,"
+        " p_source_id => %(p_source_id)s, p_tags => %(p_tags)s, p_embedding => %(p_embedding)s,"
+        " p_model => %(p_model)s, p_idempotency_key => %(p_idempotency_key)s)",
+        _params(
+            query=query,
+            steps=steps,
+            chunk_ids=chunk_ids,
+            outcome_score=outcome_score,
+            agent_id=agent_id,
+            scope=scope,
+            org_id=org_id,
+            details=details,
+            context=context,
+            ttl=ttl,
+            thread_id=thread_id,
+            source_id=source_id,
+            tags=tags,
+            embedding=embedding,
+            model=model,
+            idempotency_key=idempotency_key,
+        ),
+        _remembered_plan,
+    )
+
+
+_PLAN_KEYS = frozenset(field.name for field in fields(NewPlan))
+
+
+def _element(path: str, plan: object, who: Mapping[str, str | None]) -> dict[str, Any]:
+    """One plan of a batch as JSON, its values converted as those of `remember_plan` are."""
+    if isinstance(plan, NewPlan):
+        given = {name: getattr(plan, name) for name in _PLAN_KEYS}
+        values = {name: value for name, value in given.items() if value is not None}
+    elif isinstance(plan, Mapping):
+        values = dict(plan)
+    else:
+        raise TypeError(f"{path} must be a mapping or a NewPlan, not {type(plan).__name__}")
+    values |= {key: name for key, name in who.items() if name and values.get(key) is None}
+    for key, value in values.items():
+        convert = CONVERTERS[key] if key in _PLAN_KEYS else _wire.plain
+        # A str is the text form of anything but a list: JSON has no intervals, for one.
+        if value is not None and (convert is _wire.texts or not isinstance(value, str)):
+            value = convert(f"{path}.{key}", value)
+            values[key] = value.obj if isinstance(value, Jsonb) else value
+    return _wire.plain(path, values)  # type: ignore[no-any-return]
+
+
+def remember_plans(
+    plans: Iterable[Mapping[str, Any] | NewPlan],
+    *,
+    on_error: OnError | str = OnError.ABORT,
+    agent_id: str | None = None,
+    org_id: str | None = None,
+) -> Statement[list[BatchResult]]:
+    """Store many plans in one call: mappings or `NewPlan`s with the parameters of `remember_plan`.
+
+    With `abort` a bad element fails the call and nothing is stored; with `skip` it is reported in
+    its result (status `failed`, the error as text) and the others are stored. `agent_id` and
+    `org_id` hold for elements that name none. Errors give the element as `plans[2].steps[0]`,
+    counted from 0; `BatchResult.position` counts from 1. At most 10,000 elements.
+    """
+    who = {"agent_id": agent_id, "org_id": org_id}
+    elements: list[dict[str, Any] | None] = []
+    refused: dict[int, str] = {}
+    for index, plan in enumerate(plans):
+        try:
+            elements.append(_element(f"plans[{index}]", plan, who))
+        except (ArgumentError, TypeError) as error:
+            if on_error != OnError.SKIP:
+                raise
+            # A null keeps the place: the database reports it as failed, and we say why.
+            elements.append(None)
+            refused[index + 1] = f"{ArgumentError.sqlstate}: {error}"
+
+    def shape(rows: Rows) -> list[BatchResult]:
+        said = [refused.get(row["position"], row["error"]) for row in rows]
+        return _batch([{**row, "error": error} for row, error in zip(rows, said, strict=True)])
+
+    return Statement(
+        "SELECT position, id, stored, status, error"
+        " FROM mnemo.remember_plans(p_plans => %(p_plans)s, p_on_error => %(p_on_error)s)"
+        " ORDER BY position",
+        {"p_plans": Jsonb(elements, dumps=_wire.dumps), **_params(on_error=on_error)},
+        shape,
+    )
+
+
+def recall_plan(
+    query: str,
+    *,
+    agent_id: str | None = None,
+    org_id: str | None = None,
+    similarity_threshold: float | None = None,
+    guard: Guard | str | None = None,
+    context: str | None = None,
+) -> Statement[PlanMatch]:
+    """The best visible plan for a query, or a miss with its reason; reads only.
+
+    `similarity_threshold` is the least Jaccard similarity, from `minimum_threshold` to 1, and
+    `guard` what may not differ; None means the settings. `context` must equal the plan's own, None
+    only None. While experience memory is off the answer is a miss with reason `disabled`.
+    `ArgumentError` for a bad value.
+
+        if plan := m.recall_plan("password reset, how?"):
+            replay(plan.steps, plan.chunk_ids)
+    """
+    return Statement(
+        "SELECT hit, id, query, steps, details, chunk_ids, outcome_score, similarity,"
+        " owner_agent_id, scope, created_at, candidates_considered, reason, near_miss"
+        " FROM mnemo.recall_plan(p_query => %(p_query)s, p_agent_id => %(p_agent_id)s,"
+        " p_org_id => %(p_org_id)s, p_similarity_threshold => %(p_similarity_threshold)s,"
+        " p_guard => %(p_guard)s, p_context => %(p_context)s)",
+        _params(
+            query=query,
+            agent_id=agent_id,
+            org_id=org_id,
+            similarity_threshold=similarity_threshold,
+            guard=guard,
+            context=context,
+        ),
+        _match,
+    )
+
+
+def recall_plans(
+    query: str,
+    *,
+    agent_id: str | None = None,
+    org_id: str | None = None,
+    similarity_threshold: float | None = None,
+    guard: Guard | str | None = None,
+    context: str | None = None,
+    limit: int = 5,
+) -> Statement[list[PlanMatch]]:
+    """The best visible plans by the rules of `recall_plan`, best first; empty on a miss."""
+    return Statement(
+        "SELECT hit, id, query, steps, details, chunk_ids, outcome_score, similarity,"
+        " owner_agent_id, scope, created_at, candidates_considered, reason, near_miss, rank"
+        " FROM mnemo.recall_plans(p_query => %(p_query)s, p_agent_id => %(p_agent_id)s,"
+        " p_org_id => %(p_org_id)s, p_similarity_threshold => %(p_similarity_threshold)s,"
+        " p_guard => %(p_guard)s, p_context => %(p_context)s, p_limit => %(p_limit)s)"
+        " ORDER BY rank",
+        _params(
+            query=query,
+            agent_id=agent_id,
+            org_id=org_id,
+            similarity_threshold=similarity_threshold,
+            guard=guard,
+            context=context,
+            limit=limit,
+        ),
+        _matches,
+    )
+
+
+def get_plan(
+    id: UUID | str, *, agent_id: str | None = None, org_id: str | None = None
+) -> Statement[Plan]:
+    """One stored plan. `NotFoundError` unless it is live and visible to the agent."""
+    return Statement(
+        "SELECT id, org_id, origin_org_id, owner_agent_id, scope, query, signature_tokens, steps,"
+        " details, chunk_ids, outcome_score, context, tags, thread_id, source_id,"
+        " consolidation_state, version, created_at, updated_at, expires_at"
+        " FROM mnemo.get_plan(p_id => %(p_id)s, p_agent_id => %(p_agent_id)s,"
+        " p_org_id => %(p_org_id)s)",
+        _params(id=id, agent_id=agent_id, org_id=org_id),
+        _plan,
+    )
+
+
+def list_plans(
+    *,
+    limit: int = 50,
+    after: UUID | str | None = None,
+    agent_id: str | None = None,
+    org_id: str | None = None,
+) -> Statement[list[Plan]]:
+    """The plans that the agent sees, newest first; `after` is the last id of the page before."""
+    return Statement(
+        "SELECT id, org_id, origin_org_id, owner_agent_id, scope, query, signature_tokens, steps,"
+        " details, chunk_ids, outcome_score, context, tags, thread_id, source_id,"
+        " consolidation_state, version, created_at, updated_at, expires_at, rank"
+        " FROM mnemo.list_plans(p_limit => %(p_limit)s, p_after => %(p_after)s,"
+        " p_agent_id => %(p_agent_id)s, p_org_id => %(p_org_id)s) ORDER BY rank",
+        _params(limit=limit, after=after, agent_id=agent_id, org_id=org_id),
+        _plans,
+    )

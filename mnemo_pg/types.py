@@ -1,0 +1,373 @@
+"""What the wrapper's calls return, and the labels that they take.
+
+Records are frozen dataclasses, one field a result column. Ids are `uuid.UUID`, timestamps aware and
+in UTC, arrays tuples (an SQL NULL is the empty tuple), jsonb what `json` makes of it.
+
+Labels are members of the enums below, which are strings: `"public"` and `Scope.PUBLIC` mean the
+same wherever a label goes in. A label in a result that this version does not know (the database may
+be newer) stays a plain `str`, which is why result fields are typed `Scope | str`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+
+class Scope(StrEnum):
+    """Who may see a record: its owner, those it is shared with, the organisation, everyone."""
+
+    PRIVATE = "private"
+    SHARED = "shared"
+    PUBLIC = "public"
+    GLOBAL = "global"
+
+
+class MemoryType(StrEnum):
+    """The sort of memory; working memory expires after an hour unless told otherwise."""
+
+    EPISODIC = "episodic"
+    SEMANTIC = "semantic"
+    PROCEDURAL = "procedural"
+    WORKING = "working"
+
+
+class SourceType(StrEnum):
+    """Where a record came from; `human` and `user_input` are explicit sources."""
+
+    AGENT = "agent"
+    HUMAN = "human"
+    SYSTEM = "system"
+    USER_INPUT = "user_input"
+    TOOL_OUTPUT = "tool_output"
+    MODEL_RESPONSE = "model_response"
+    RETRIEVAL = "retrieval"
+    CONSOLIDATION = "consolidation"
+    IMPORT = "import"
+
+
+class Permission(StrEnum):
+    """What a grant allows, from least to most; each covers those before it."""
+
+    READ = "read"
+    WRITE = "write"
+    DELETE = "delete"
+    SHARE = "share"
+
+
+class ConsolidationState(StrEnum):
+    """The state of a record; only the first four are live."""
+
+    RAW = "raw"
+    ACTIVE = "active"
+    PENDING = "pending"
+    CONSOLIDATED = "consolidated"
+    ARCHIVED = "archived"
+    FORGOTTEN = "forgotten"
+
+
+class Kind(StrEnum):
+    """What a memory is about, for retrieval plans."""
+
+    IDENTITY = "identity"
+    PREFERENCE = "preference"
+    LOCATION_PREFERENCE = "location_preference"
+    RELATIONSHIP = "relationship"
+    RELATIONSHIP_PREFERENCE = "relationship_preference"
+    ROUTINE = "routine"
+    COMMITMENT = "commitment"
+    PROJECT = "project"
+    EPISODIC = "episodic"
+    COMMUNICATION_STYLE = "communication_style"
+    STAGED_PATTERN = "staged_pattern"
+
+
+class MemoryStatus(StrEnum):
+    """Whether what a memory says still holds; only active memories are retrieved."""
+
+    ACTIVE = "active"
+    SUPERSEDED = "superseded"
+    RETRACTED = "retracted"
+
+
+class TemporalScope(StrEnum):
+    """How a memory relates to time."""
+
+    PERSISTENT = "persistent"
+    RECENT_HISTORY = "recent_history"
+    SCHEDULED = "scheduled"
+
+
+class Level(StrEnum):
+    """What a database role may do; see `grant_access`."""
+
+    APPLICATION = "application"
+    TENANT = "tenant"
+    ADMIN = "admin"
+
+
+class RecallStrategy(StrEnum):
+    """How `recall` finds and orders memories."""
+
+    EXACT = "exact"
+    RECENT = "recent"
+
+
+class ForgetStrategy(StrEnum):
+    """What `forget` does to a record."""
+
+    SOFT_DELETE = "soft_delete"
+
+
+class Guard(StrEnum):
+    """Which small differences between two queries forbid a replay."""
+
+    OFF = "off"
+
+
+class RecallReason(StrEnum):
+    """Why `recall_plan` answered as it did: the first two are hits, the others misses."""
+
+    EXACT = "exact"
+    SIMILAR = "similar"
+    NONE_SIMILAR = "none_similar"
+    GUARDED = "guarded"
+    DISABLED = "disabled"
+    BLANK_QUERY = "blank_query"
+
+
+class PlanStatus(StrEnum):
+    """What became of a record that was handed in; `failed` occurs in batches only."""
+
+    STORED = "stored"
+    BELOW_THRESHOLD = "below_threshold"
+    QUARANTINED = "quarantined"
+    REPEATED = "repeated"
+    FAILED = "failed"
+
+
+class OnError(StrEnum):
+    """What a batch does with a bad element: refuse all of it, or store the others."""
+
+    ABORT = "abort"
+    SKIP = "skip"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remembered:
+    """The answer of `remember`.
+
+    `status` is `stored`, `repeated` (the idempotency key was used before: this is the first answer)
+    or `quarantined` (kept, but invisible to every recall until an administrator releases it).
+    `content_hash` is SHA-256 over all that identifies the record.
+    """
+
+    id: UUID
+    content_hash: bytes
+    status: PlanStatus | str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """A whole record, as `get_memories` returns it.
+
+    `position` counts the wanted ids from 1. The owner is the pair (`origin_org_id`,
+    `owner_agent_id`); `org_id` is `*` for global records. `importance` and `confidence` lie in
+    [0, 1]. None means not given, for `expires_at` never, for `valid_to` still valid.
+    """
+
+    position: int
+    id: UUID
+    org_id: str
+    origin_org_id: str
+    owner_agent_id: str
+    content: str
+    memory_type: MemoryType | str
+    scope: Scope | str
+    importance: float
+    tags: tuple[str, ...]
+    metadata: dict[str, Any]
+    source_type: SourceType | str
+    source_id: str | None
+    thread_id: str | None
+    created_by: str | None
+    consolidation_state: ConsolidationState | str
+    kind: Kind | str | None
+    subject: str | None
+    predicate: str | None
+    entities: tuple[str, ...]
+    aliases: tuple[str, ...]
+    location: str | None
+    confidence: float | None
+    status: MemoryStatus | str
+    valid_from: datetime | None
+    valid_to: datetime | None
+    temporal_scope: TemporalScope | str
+    version: int
+    prev_version_id: UUID | None
+    access_count: int
+    last_accessed_at: datetime | None
+    created_at: datetime
+    updated_at: datetime
+    expires_at: datetime | None
+    content_hash: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecalledMemory:
+    """One hit of `recall`; `rank` counts from 1, a higher `score` is better, `explanation` says
+    what the score is made of."""
+
+    rank: int
+    id: UUID
+    content: str
+    owner_agent_id: str
+    memory_type: MemoryType | str
+    scope: Scope | str
+    importance: float
+    tags: tuple[str, ...]
+    metadata: dict[str, Any]
+    score: float | None
+    created_at: datetime
+    explanation: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forgotten:
+    """One record that `forget` was told to forget, and what became of it (`deleted`)."""
+
+    id: UUID
+    status: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """What `share` granted to one agent; `expires_at` None means until it is taken back."""
+
+    agent_id: str
+    permission: Permission | str
+    expires_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revocation:
+    """What `unshare` did for one agent: `removed`, or `absent` when there was no grant."""
+
+    agent_id: str
+    status: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RememberedPlan:
+    """The answer of `remember_plan`.
+
+    `id` is None when nothing was stored (`status` `below_threshold`); `signature` is the query's
+    tokens joined by spaces in any case.
+    """
+
+    id: UUID | None
+    signature: str
+    stored: bool
+    status: PlanStatus | str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchResult:
+    """What became of one element of a batch.
+
+    `position` counts from 1. `error` is None unless `status` is `failed`; then it is the SQLSTATE,
+    a colon and the message.
+    """
+
+    position: int
+    id: UUID | None
+    stored: bool
+    status: PlanStatus | str
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanMatch:
+    """The answer of `recall_plan`: true in a condition when it is a hit.
+
+    On a miss `id` to `created_at` are None or empty, `reason` says why, and `near_miss` may name
+    the plan that came closest. `similarity` is the Jaccard similarity of the two token sets, in
+    [0, 1]. `candidates_considered` counts the visible plans that were scored. `rank` is given by
+    `recall_plans` only.
+    """
+
+    hit: bool
+    id: UUID | None
+    query: str | None
+    steps: tuple[str, ...]
+    details: list[Any] | None
+    chunk_ids: tuple[str, ...]
+    outcome_score: float | None
+    similarity: float | None
+    owner_agent_id: str | None
+    scope: Scope | str | None
+    created_at: datetime | None
+    candidates_considered: int
+    reason: RecallReason | str
+    near_miss: Any
+    rank: int | None = None
+
+    def __bool__(self) -> bool:
+        """Whether a plan was found."""
+        return self.hit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A stored plan, as `get_plan` and `list_plans` return it (`rank` by `list_plans` only).
+
+    `details` is None or has one JSON value a step. `expires_at` None means never.
+    """
+
+    id: UUID
+    org_id: str
+    origin_org_id: str
+    owner_agent_id: str
+    scope: Scope | str
+    query: str
+    signature_tokens: tuple[str, ...]
+    steps: tuple[str, ...]
+    details: list[Any] | None
+    chunk_ids: tuple[str, ...]
+    outcome_score: float
+    context: str | None
+    tags: tuple[str, ...]
+    thread_id: str | None
+    source_id: str | None
+    consolidation_state: ConsolidationState | str
+    version: int
+    created_at: datetime
+    updated_at: datetime
+    expires_at: datetime | None
+    rank: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewPlan:
+    """One element for `remember_plans`: the parameters of `remember_plan` under the same names."""
+
+    query: str
+    steps: Sequence[str]
+    chunk_ids: Sequence[str]
+    outcome_score: float
+    agent_id: str | None = None
+    scope: Scope | str | None = None
+    org_id: str | None = None
+    details: Sequence[Any] | None = None
+    context: str | None = None
+    ttl: timedelta | None = None
+    thread_id: str | None = None
+    source_id: str | None = None
+    tags: Sequence[str] | None = None
+    embedding: Sequence[float] | None = None
+    model: str | None = None
+    idempotency_key: str | None = None
