@@ -1,0 +1,45 @@
+CREATE TABLE mnemo.settings (
+    org_id text NOT NULL,
+    name text NOT NULL,
+    value text NOT NULL,
+    updated_at timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT settings_pkey PRIMARY KEY (org_id, name),
+    CONSTRAINT settings_org_id_check CHECK (org_id = '*' OR mnemo._is_identifier(org_id))
+);
+COMMENT ON TABLE mnemo.settings IS
+    'Settings that differ from their defaults; a missing row means the default.';
+COMMENT ON COLUMN mnemo.settings.org_id IS 'Organisation of an override; * for the whole database.';
+COMMENT ON COLUMN mnemo.settings.name IS 'Name of the setting, see mnemo.configure.';
+COMMENT ON COLUMN mnemo.settings.value IS 'Value in the form that mnemo.setting shows.';
+COMMENT ON COLUMN mnemo.settings.updated_at IS 'When it was last set.';
+
+CREATE FUNCTION mnemo._setting_default(
+    p_name text
+)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE p_name
+    WHEN 'experience_memory' THEN 'off'
+    WHEN 'similarity_threshold' THEN '0.7'
+    WHEN 'minimum_threshold' THEN '0.3'
+    WHEN 'success_threshold' THEN '0.5'
+    WHEN 'guard' THEN 'off'
+    WHEN 'default_agent_id' THEN 'default'
+    WHEN 'default_org_id' THEN 'default'
+END;
+COMMENT ON FUNCTION mnemo._setting_default(text) IS
+    'The default of a setting; NULL for a name that is no setting.';
+
+CREATE FUNCTION mnemo._setting(
+    p_name text,
+    p_org_id text
+)
+RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN coalesce(
+    (SELECT s.value FROM mnemo.settings AS s WHERE s.org_id = p_org_id AND s.name = p_name),
+    (SELECT s.value FROM mnemo.settings AS s WHERE s.org_id = '*' AND s.name = p_name),
+    mnemo._setting_default(p_name)
+);
+COMMENT ON FUNCTION mnemo._setting(text, text) IS
+    'The value in force for an organisation (NULL: for the database); NULL for no setting.';

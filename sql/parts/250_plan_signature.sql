@@ -1,0 +1,48 @@
+CREATE TABLE mnemo.plan_signature (
+    org_id text NOT NULL,
+    plan_id uuid NOT NULL,
+    audience bigint NOT NULL,
+    context text,
+    signature text[] NOT NULL,
+    size integer NOT NULL,
+    digest bigint NOT NULL,
+    sketch bit varying NOT NULL,
+    keys bigint[] NOT NULL,
+    outcome_score double precision NOT NULL,
+    created_at timestamptz NOT NULL,
+    expires_at timestamptz,
+    grantee_agent_id text,
+    signature_version integer NOT NULL,
+    CONSTRAINT plan_signature_pkey PRIMARY KEY (org_id, plan_id, audience),
+    CONSTRAINT plan_signature_plan_id_fkey FOREIGN KEY (org_id, plan_id)
+        REFERENCES mnemo.memory (org_id, id) ON DELETE CASCADE,
+    CONSTRAINT plan_signature_size_check CHECK (size = cardinality(signature) AND size >= 1)
+);
+CREATE INDEX plan_signature_digest_idx ON mnemo.plan_signature
+    (org_id, audience, digest, outcome_score DESC, created_at DESC, plan_id DESC);
+-- A pending list would be searched row by row by every recall and flushed inside somebody's call.
+CREATE INDEX plan_signature_keys_idx ON mnemo.plan_signature USING gin (keys)
+    WITH (fastupdate = off);
+COMMENT ON TABLE mnemo.plan_signature IS
+    'What recall matches on: one row for each live plan and audience, derived from the payload in '
+    'memory.metadata. A grant adds a row for its agent, so that a caller always probes the same '
+    'few audiences however many plans others hold.';
+COMMENT ON COLUMN mnemo.plan_signature.org_id IS 'org_id of the plan.';
+COMMENT ON COLUMN mnemo.plan_signature.plan_id IS 'Id of the plan in memory.';
+COMMENT ON COLUMN mnemo.plan_signature.audience IS
+    'Hash of who can see the row (owner, grantee, organisation or everyone) and of the context.';
+COMMENT ON COLUMN mnemo.plan_signature.context IS 'What the plan depends on; NULL for nothing.';
+COMMENT ON COLUMN mnemo.plan_signature.signature IS 'Sorted tokens of the query.';
+COMMENT ON COLUMN mnemo.plan_signature.size IS 'Number of tokens.';
+COMMENT ON COLUMN mnemo.plan_signature.digest IS 'Hash of the signature.';
+COMMENT ON COLUMN mnemo.plan_signature.sketch IS
+    'Bitmap of the tokens'' hashes: a cheap test before scoring.';
+COMMENT ON COLUMN mnemo.plan_signature.keys IS 'Lookup keys of the prefix, see _plan_keys.';
+COMMENT ON COLUMN mnemo.plan_signature.outcome_score IS 'Outcome score of the plan, 0 to 1.';
+COMMENT ON COLUMN mnemo.plan_signature.created_at IS 'When the plan was written.';
+COMMENT ON COLUMN mnemo.plan_signature.expires_at IS
+    'Until when the row counts: the end of the plan or of the grant, whichever is first; NULL for '
+    'no end.';
+COMMENT ON COLUMN mnemo.plan_signature.grantee_agent_id IS
+    'Agent that the row was added for by a grant; NULL for the plan''s own audience.';
+COMMENT ON COLUMN mnemo.plan_signature.signature_version IS 'Version of the signature rules.';

@@ -1,0 +1,158 @@
+CREATE FUNCTION mnemo._write_memories(
+    p_records mnemo.memory[],
+    p_event_type text
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    INSERT INTO mnemo.memory SELECT r.* FROM unnest(p_records) AS r;
+    INSERT INTO mnemo.event (
+        org_id, id, agent_id, event_type, memory_org_id, memory_id, actor_org_id, actor_agent_id,
+        happened_at, content_hash, changes
+    )
+    SELECT r.origin_org_id, mnemo._new_id(), r.agent_id, p_event_type, r.org_id, r.id,
+           r.origin_org_id, r.agent_id, now(), r.content_hash,
+           jsonb_build_object(
+               'scope', r.scope,
+               'importance', r.importance,
+               'consolidation_state', r.consolidation_state,
+               'quarantined', r.quarantined,
+               'expires_at', mnemo._micros(r.expires_at),
+               'status', r.status,
+               'valid_to', mnemo._micros(r.valid_to)
+           )
+      FROM unnest(p_records) AS r;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._write_memories(mnemo.memory[], text) IS
+    'Writes complete records and the event of each, the owner acting. The only way a record comes '
+    'into being.';
+
+CREATE FUNCTION mnemo._write_event(
+    p_record mnemo.memory,
+    p_event_type text,
+    p_actor_org_id text,
+    p_actor_agent_id text,
+    p_changes jsonb
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    INSERT INTO mnemo.event (
+        org_id, id, agent_id, event_type, memory_org_id, memory_id, actor_org_id, actor_agent_id,
+        happened_at, content_hash, changes
+    )
+    VALUES (
+        p_record.origin_org_id, mnemo._new_id(), p_record.agent_id, p_event_type,
+        p_record.org_id, p_record.id, p_actor_org_id, p_actor_agent_id, now(),
+        p_record.content_hash, p_changes
+    );
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._write_event(mnemo.memory, text, text, text, jsonb) IS
+    'Writes the event of a change to a record; p_changes holds the columns that it set, as labels, '
+    'numbers and microseconds only.';
+
+CREATE FUNCTION mnemo._claim_key(
+    p_record mnemo.memory,
+    p_key text,
+    OUT memory_org_id text,
+    OUT memory_id uuid
+)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    INSERT INTO mnemo.idempotency AS i (org_id, agent_id, key, memory_org_id, memory_id)
+    VALUES (p_record.origin_org_id, p_record.agent_id, p_key, p_record.org_id, p_record.id)
+    ON CONFLICT (org_id, agent_id, key) DO NOTHING;
+    SELECT i.memory_org_id, i.memory_id INTO memory_org_id, memory_id
+      FROM mnemo.idempotency AS i
+     WHERE i.org_id = p_record.origin_org_id AND i.agent_id = p_record.agent_id AND i.key = p_key;
+    IF NOT FOUND THEN
+        -- Another transaction committed the key after this one's snapshot was taken.
+        PERFORM mnemo._raise('40001', 'the idempotency key was used by a concurrent transaction',
+            jsonb_build_object('parameter', 'p_idempotency_key'), 'retry the transaction');
+    END IF;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._claim_key(mnemo.memory, text) IS
+    'Claims an idempotency key of the owner for a record about to be written; returns the record '
+    'that holds it: another one when the key was used before. Waits for a transaction that is just '
+    'using the same key. Raises 40001 when that one is outside the snapshot.';
+
+CREATE FUNCTION mnemo._scope_problem(
+    p_level text,
+    p_scope text
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    IF NOT mnemo._is_label('scope', p_scope) THEN
+        RETURN mnemo._label_problem('p_scope', 'scope', p_scope);
+    ELSIF p_scope = 'global' AND p_level = 'tenant' THEN
+        RETURN mnemo._access('a tenant may not write scope global', 'p_scope',
+            'use scope public, or a role of level application');
+    END IF;
+    RETURN NULL;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._scope_problem(text, text) IS
+    'The problem of a scope to write: an unknown label, or global by a tenant; NULL for none.';
+
+CREATE FUNCTION mnemo._tags_problem(
+    p_tags text[]
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_problem mnemo._problem := mnemo._list_problem('p_tags', p_tags, 100, 256, 'tags');
+BEGIN
+    IF v_problem.code IS NULL AND p_tags @> ARRAY[mnemo._reserved_tag()] THEN
+        v_problem := mnemo._argument('p_tags',
+            'p_tags must not contain the reserved tag ' || mnemo._reserved_tag(),
+            'plans are written with mnemo.remember_plan');
+    END IF;
+    RETURN v_problem;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._tags_problem(text[]) IS
+    'The problem of a caller''s tags: over 100, longer than 256 characters, NULL or blank elements, '
+    'the reserved tag; NULL for none.';
+
+CREATE FUNCTION mnemo._embedding_problem(
+    p_embedding text,
+    p_model text
+)
+RETURNS mnemo._problem
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN p_embedding IS NOT NULL OR p_model IS NOT NULL THEN ROW(
+    '55000', 'embeddings are not enabled in this database',
+    CASE WHEN p_embedding IS NOT NULL THEN 'p_embedding' ELSE 'p_model' END,
+    'leave p_embedding and p_model out'
+)::mnemo._problem END;
+COMMENT ON FUNCTION mnemo._embedding_problem(text, text) IS
+    'The problem of an embedding given to a database without embeddings; NULL when none is given.';
+
+CREATE FUNCTION mnemo._distinct(
+    p_list text[]
+)
+RETURNS text[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN cardinality(p_list) < 2 THEN p_list ELSE (
+    SELECT array_agg(x.item ORDER BY x.place)
+      FROM (
+        SELECT t.item, min(t.place) AS place
+          FROM unnest(p_list) WITH ORDINALITY AS t(item, place)
+         GROUP BY t.item
+      ) AS x
+) END;
+COMMENT ON FUNCTION mnemo._distinct(text[]) IS 'The list without duplicates, the first of each kept.';

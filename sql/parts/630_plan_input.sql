@@ -1,0 +1,149 @@
+CREATE TYPE mnemo._plan_input AS (
+    query text,
+    steps text[],
+    chunk_ids text[],
+    outcome_score double precision,
+    agent_id text,
+    scope text,
+    org_id text,
+    details jsonb,
+    context text,
+    ttl interval,
+    thread_id text,
+    source_id text,
+    tags text[],
+    embedding text,
+    model text,
+    idempotency_key text
+);
+COMMENT ON TYPE mnemo._plan_input IS 'The arguments of mnemo.remember_plan, one plan.';
+
+CREATE FUNCTION mnemo._plan_problem(
+    p_input mnemo._plan_input,
+    p_level text
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_problem mnemo._problem;
+BEGIN
+    IF mnemo._setting('experience_memory', p_input.org_id) <> 'on' THEN
+        RETURN ROW('55000',
+            format('experience memory is off for organisation %s', mnemo._shown(p_input.org_id)),
+            NULL, 'SELECT mnemo.configure(''experience_memory'', ''on'')')::mnemo._problem;
+    END IF;
+    v_problem := mnemo._identity_problem(p_input.agent_id, p_input.org_id);
+    IF v_problem.code IS NOT NULL THEN
+        RETURN v_problem;
+    ELSIF p_input.query IS NULL OR mnemo._is_blank(p_input.query) THEN
+        RETURN mnemo._argument('p_query', 'p_query must not be NULL or blank',
+            'pass the question that the plan answered');
+    ELSIF length(p_input.query) > 100000 THEN
+        RETURN mnemo._limit('p_query',
+            format('p_query has %s characters, at most 100000 are allowed', length(p_input.query)),
+            'shorten it');
+    ELSIF p_input.steps IS NULL THEN
+        RETURN mnemo._argument('p_steps', 'p_steps must not be NULL', 'pass the steps as an array');
+    ELSIF p_input.chunk_ids IS NULL THEN
+        RETURN mnemo._argument('p_chunk_ids', 'p_chunk_ids must not be NULL',
+            'pass an empty array for a plan that used no chunks');
+    ELSIF p_input.outcome_score IS NULL THEN
+        RETURN mnemo._argument('p_outcome_score', 'p_outcome_score must not be NULL',
+            'pass how well the plan worked, from 0 to 1');
+    END IF;
+    RETURN coalesce(
+        mnemo._list_problem('p_steps', p_input.steps, 1000, NULL, 'steps'),
+        mnemo._list_problem('p_chunk_ids', p_input.chunk_ids, 10000, NULL, 'chunk ids'),
+        mnemo._scope_problem(p_level, p_input.scope),
+        mnemo._ttl_problem(p_input.ttl),
+        mnemo._tags_problem(p_input.tags),
+        mnemo._texts_problem(
+            ARRAY['p_context', 'p_thread_id', 'p_source_id', 'p_idempotency_key'],
+            ARRAY[p_input.context, p_input.thread_id, p_input.source_id, p_input.idempotency_key],
+            256
+        ),
+        mnemo._embedding_problem(p_input.embedding, p_input.model),
+        mnemo._details_problem(p_input.details, cardinality(p_input.steps)),
+        mnemo._payload_problem(p_input)
+    );
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._plan_problem(mnemo._plan_input, text) IS
+    'The first problem of a plan to write by a caller of level p_level; agent and organisation are '
+    'filled in already. NULL for none. The outcome gate is no problem.';
+
+CREATE FUNCTION mnemo._details_problem(
+    p_details jsonb,
+    p_steps integer
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    IF p_details IS NULL THEN
+        RETURN NULL;
+    ELSIF jsonb_typeof(p_details) <> 'array' THEN
+        RETURN mnemo._argument('p_details',
+            'p_details must be a JSON array; got ' || jsonb_typeof(p_details),
+            'pass one JSON value for each step');
+    ELSIF jsonb_array_length(p_details) <> p_steps THEN
+        RETURN mnemo._argument('p_details',
+            format('p_details has %s values for %s steps', jsonb_array_length(p_details), p_steps),
+            'pass one JSON value for each step, null where a step has none');
+    END IF;
+    RETURN NULL;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._details_problem(jsonb, integer) IS
+    'The problem of details that are no array of one value a step; NULL for none.';
+
+CREATE FUNCTION mnemo._payload_problem(
+    p_input mnemo._plan_input
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_tokens text[] := mnemo._signature_tokens(p_input.query);
+    v_bytes bigint;
+BEGIN
+    IF cardinality(v_tokens) > 20000 THEN
+        RETURN mnemo._limit('p_query',
+            format('p_query has %s signature tokens, at most 20000 are allowed',
+                cardinality(v_tokens)),
+            'shorten it');
+    END IF;
+    v_bytes := octet_length(mnemo._plan_payload(p_input, v_tokens, 1)::text);
+    IF v_bytes > 1048576 THEN
+        RETURN mnemo._limit('p_steps',
+            format('the plan has %s bytes as JSON, at most 1048576 (1 MB) are allowed', v_bytes),
+            'keep large values outside and store their identifiers');
+    END IF;
+    RETURN NULL;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._payload_problem(mnemo._plan_input) IS
+    'The problem of a plan over 20,000 signature tokens or 1 MB as JSON text; NULL for none.';
+
+CREATE FUNCTION mnemo._plan_payload(
+    p_input mnemo._plan_input,
+    p_tokens text[],
+    p_outcome_score double precision
+)
+RETURNS jsonb
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN jsonb_build_object(
+    'query', (p_input).query,
+    'signature_tokens', p_tokens,
+    'steps', (p_input).steps,
+    'details', (p_input).details,
+    'chunk_ids', (p_input).chunk_ids,
+    'outcome_score', p_outcome_score,
+    'context', (p_input).context
+);
+COMMENT ON FUNCTION mnemo._plan_payload(mnemo._plan_input, text[], double precision) IS
+    'The payload of a plan, as it stands in metadata under experience_plan.';

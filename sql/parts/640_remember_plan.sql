@@ -1,0 +1,173 @@
+CREATE FUNCTION mnemo._plan_record(
+    p_input mnemo._plan_input,
+    p_outcome_score double precision
+)
+RETURNS mnemo.memory
+LANGUAGE plpgsql VOLATILE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_record mnemo.memory := mnemo._new_record(
+        p_input.scope, p_input.org_id, p_input.agent_id, p_input.ttl
+    );
+BEGIN
+    v_record.content := p_input.query;
+    v_record.memory_type := 'procedural';
+    v_record.importance := p_outcome_score;
+    v_record.tags := ARRAY[mnemo._reserved_tag()] || coalesce(p_input.tags, '{}');
+    v_record.metadata := jsonb_build_object(
+        mnemo._reserved_key(),
+        mnemo._plan_payload(p_input, mnemo._signature_tokens(p_input.query), p_outcome_score)
+    );
+    v_record.source_type := 'system';
+    v_record.source_id := p_input.source_id;
+    v_record.thread_id := p_input.thread_id;
+    RETURN mnemo._normalised(v_record);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._plan_record(mnemo._plan_input, double precision) IS
+    'The memory record of a plan whose arguments have been checked.';
+
+CREATE FUNCTION mnemo._store_plans(
+    p_inputs mnemo._plan_input[]
+)
+RETURNS TABLE ("position" bigint, id uuid, signature text, stored boolean, status text)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_input mnemo._plan_input;
+    v_record mnemo.memory;
+    v_records mnemo.memory[] := '{}';
+    v_first mnemo.memory;
+    v_place bigint := 0;
+BEGIN
+    FOREACH v_input IN ARRAY p_inputs LOOP
+        v_place := v_place + 1;
+        "position" := v_place;
+        -- NaN is above every number in PostgreSQL and must not pass for a success.
+        IF v_input.outcome_score = 'NaN'
+           OR v_input.outcome_score
+              < mnemo._setting('success_threshold', v_input.org_id)::double precision THEN
+            id := NULL;
+            signature := array_to_string(mnemo._signature_tokens(v_input.query), ' ');
+            stored := false;
+            status := 'below_threshold';
+            RETURN NEXT;
+            CONTINUE;
+        END IF;
+        v_record := mnemo._plan_record(v_input, least(v_input.outcome_score, 1));
+        status := 'stored';
+        IF v_input.idempotency_key IS NOT NULL THEN
+            v_first := mnemo._first_plan(v_record, v_input.idempotency_key, v_records);
+            IF v_first.id <> v_record.id THEN
+                v_record := v_first;
+                status := 'repeated';
+            END IF;
+        END IF;
+        IF status = 'stored' THEN
+            v_records := v_records || v_record;
+        END IF;
+        id := v_record.id;
+        signature := array_to_string(
+            mnemo._text_list(mnemo._payload(v_record) -> 'signature_tokens'), ' '
+        );
+        stored := true;
+        RETURN NEXT;
+    END LOOP;
+    IF cardinality(v_records) > 0 THEN
+        PERFORM mnemo._write_memories(v_records, 'plan_write');
+        PERFORM mnemo._index_new_plans(v_records);
+    END IF;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._store_plans(mnemo._plan_input[]) IS
+    'Stores plans whose arguments have been checked and whose agent and organisation are filled in: '
+    'one answer a plan, in order. Plans below the success threshold are not written.';
+
+CREATE FUNCTION mnemo._first_plan(
+    p_record mnemo.memory,
+    p_key text,
+    p_pending mnemo.memory[]
+)
+RETURNS mnemo.memory
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_key record;
+    v_first mnemo.memory;
+BEGIN
+    SELECT * INTO v_key FROM mnemo._claim_key(p_record, p_key);
+    IF v_key.memory_id = p_record.id THEN
+        RETURN p_record;
+    END IF;
+    -- A statement of its own: the claim may have waited for the transaction that wrote it. Or the
+    -- key came earlier in the same batch, whose records are not written yet.
+    SELECT * INTO v_first
+      FROM mnemo.memory AS m WHERE m.org_id = v_key.memory_org_id AND m.id = v_key.memory_id;
+    IF NOT FOUND THEN
+        SELECT * INTO v_first FROM unnest(p_pending) AS r WHERE r.id = v_key.memory_id;
+    END IF;
+    IF NOT v_first.tags @> ARRAY[mnemo._reserved_tag()] THEN
+        PERFORM mnemo._raise_argument('p_idempotency_key',
+            'p_idempotency_key was used for a memory', 'use another key');
+    END IF;
+    RETURN v_first;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._first_plan(mnemo.memory, text, mnemo.memory[]) IS
+    'The plan that holds the idempotency key: p_record when the key is new. p_pending: records of '
+    'the same call that are not written yet. Raises 22023 for a key of a memory.';
+
+CREATE FUNCTION mnemo.remember_plan(
+    p_query text,
+    p_steps text[],
+    p_chunk_ids text[],
+    p_outcome_score double precision,
+    p_agent_id text DEFAULT NULL,
+    p_scope text DEFAULT 'private',
+    p_org_id text DEFAULT NULL,
+    p_details jsonb DEFAULT NULL,
+    p_context text DEFAULT NULL,
+    p_ttl interval DEFAULT NULL,
+    p_thread_id text DEFAULT NULL,
+    p_source_id text DEFAULT NULL,
+    p_tags text[] DEFAULT NULL,
+    p_embedding text DEFAULT NULL,
+    p_model text DEFAULT NULL,
+    p_idempotency_key text DEFAULT NULL
+)
+RETURNS TABLE (id uuid, signature text, stored boolean, status text)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 1
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_caller record;
+    v_input mnemo._plan_input;
+BEGIN
+    SELECT * INTO v_caller FROM mnemo._enter(p_agent_id, p_org_id);
+    v_input := ROW(
+        p_query, p_steps, p_chunk_ids, p_outcome_score, v_caller.agent_id,
+        coalesce(p_scope, 'private'), v_caller.org_id, p_details, p_context, p_ttl, p_thread_id,
+        p_source_id, p_tags, p_embedding, p_model, p_idempotency_key
+    );
+    PERFORM mnemo._raise_problem(mnemo._plan_problem(v_input, v_caller.level));
+    RETURN QUERY
+    SELECT s.id, s.signature, s.stored, s.status FROM mnemo._store_plans(ARRAY[v_input]) AS s;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.remember_plan(
+    text, text[], text[], double precision, text, text, text, jsonb, text, interval, text, text,
+    text[], text, text, text
+) IS
+    'REMEMBER_PLAN: stores the plan that answered p_query, for replay by mnemo.recall_plan: steps, '
+    'details (one JSON value a step, or NULL), ids of the chunks used, outcome score. A score below '
+    'the success threshold, or NaN, stores nothing; above 1 counts as 1. p_context names what the '
+    'plan depends on, such as a tool set: recall must give the same. The same p_idempotency_key of '
+    'the same agent again returns the first answer. Returns id (NULL when nothing is stored), the '
+    'signature joined by spaces, stored, and status stored, below_threshold or repeated. Errors: '
+    '42501 no access, or scope global by a tenant; 55000 experience memory is off, embedding given '
+    'but not enabled; 22023 bad argument; 54000 over a limit; 40001 the key was used by a '
+    'concurrent transaction. After DocTrace (arXiv 2606.10921).';

@@ -1,0 +1,112 @@
+CREATE FUNCTION mnemo.get_plan(
+    p_id uuid,
+    p_agent_id text DEFAULT NULL,
+    p_org_id text DEFAULT NULL
+)
+RETURNS TABLE (
+    id uuid,
+    org_id text,
+    origin_org_id text,
+    owner_agent_id text,
+    scope text,
+    query text,
+    signature_tokens text[],
+    steps text[],
+    details jsonb,
+    chunk_ids text[],
+    outcome_score double precision,
+    context text,
+    tags text[],
+    thread_id text,
+    source_id text,
+    consolidation_state text,
+    version bigint,
+    created_at timestamptz,
+    updated_at timestamptz,
+    expires_at timestamptz
+)
+LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 1
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_caller record;
+BEGIN
+    SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
+    PERFORM mnemo._raise_problem(mnemo._ids_problem('p_id', ARRAY[p_id]));
+    RETURN QUERY
+    SELECT p.id, p.org_id, p.origin_org_id, p.owner_agent_id, p.scope, p.query,
+           p.signature_tokens, p.steps, p.details, p.chunk_ids, p.outcome_score, p.context,
+           p.tags, p.thread_id, p.source_id, p.consolidation_state, p.version, p.created_at,
+           p.updated_at, p.expires_at
+      FROM mnemo._held(
+            v_caller.org_id, v_caller.agent_id, ARRAY[p_id], statement_timestamp()) AS h
+      JOIN mnemo.plan AS p ON p.org_id = h.org_id AND p.id = h.id;
+    IF NOT FOUND THEN
+        PERFORM mnemo._raise_not_found('p_id', ARRAY[p_id]);
+    END IF;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.get_plan(uuid, text, text) IS
+    'One plan that the acting agent may read, the mode of experience memory aside. Errors: 42501 no '
+    'access; MN001 unknown, gone, invisible, or no plan; 22023 NULL.';
+
+CREATE FUNCTION mnemo.list_plans(
+    p_limit bigint DEFAULT 50,
+    p_after uuid DEFAULT NULL,
+    p_agent_id text DEFAULT NULL,
+    p_org_id text DEFAULT NULL
+)
+RETURNS TABLE (
+    rank bigint,
+    id uuid,
+    org_id text,
+    origin_org_id text,
+    owner_agent_id text,
+    scope text,
+    query text,
+    signature_tokens text[],
+    steps text[],
+    details jsonb,
+    chunk_ids text[],
+    outcome_score double precision,
+    context text,
+    tags text[],
+    thread_id text,
+    source_id text,
+    consolidation_state text,
+    version bigint,
+    created_at timestamptz,
+    updated_at timestamptz,
+    expires_at timestamptz
+)
+LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 50
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_caller record;
+BEGIN
+    SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
+    PERFORM mnemo._raise_problem(mnemo._limit_problem(p_limit));
+    RETURN QUERY
+    SELECT row_number() OVER (ORDER BY v.id DESC), p.id, p.org_id, p.origin_org_id,
+           p.owner_agent_id, p.scope, p.query, p.signature_tokens, p.steps, p.details, p.chunk_ids,
+           p.outcome_score, p.context, p.tags, p.thread_id, p.source_id, p.consolidation_state,
+           p.version, p.created_at, p.updated_at, p.expires_at
+      FROM (
+        SELECT m.org_id, m.id
+          FROM mnemo._visible(v_caller.org_id, v_caller.agent_id, statement_timestamp()) AS m
+         WHERE m.tags @> ARRAY['__experience_plan__']
+           AND m.id < coalesce(p_after, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
+         ORDER BY m.id DESC
+         LIMIT p_limit
+      ) AS v
+      JOIN mnemo.plan AS p ON p.org_id = v.org_id AND p.id = v.id
+     ORDER BY v.id DESC;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.list_plans(bigint, uuid, text, text) IS
+    'The plans that the acting agent may read, newest first (by id), the mode of experience memory '
+    'aside. p_limit: 1 to 1000. p_after: id of the last row of the page before, NULL for the first '
+    'page. Errors: 42501 no access; 22023 bad limit.';
