@@ -119,12 +119,15 @@ def from_database(error: psycopg.Error) -> MnemoError | None:
         detail = None
     if not isinstance(detail, dict):
         detail = {}
+    hint = error.diag.message_hint
+    if hint is None and kind is AccessError:  # PostgreSQL's own refusal comes without one
+        hint = "an administrator gives access by SELECT mnemo.grant_access('<role>', 'application')"
     parameter = detail.get("parameter")
     return kind(
         message,
         parameter=parameter.removeprefix("p_") if isinstance(parameter, str) else None,
         detail=detail,
-        hint=error.diag.message_hint,
+        hint=hint,
     )
 
 

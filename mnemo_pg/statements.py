@@ -374,9 +374,10 @@ def remember(
 def get_memories(
     ids: Iterable[UUID | str], *, agent_id: str | None = None, org_id: str | None = None
 ) -> Statement[list[Memory]]:
-    """The records with these ids that are live and visible to the agent, in the order of the ids.
+    """The records of these ids, plans included, each once and in the order of the ids.
 
-    Others are left out without a word. Ids of plans count too.
+    Ids that are unknown, gone or not visible to the agent give no record; `position` tells which
+    did. `ArgumentError` for no ids at all, `LimitError` for over 10,000.
     """
     return Statement(
         "SELECT position, id, org_id, origin_org_id, owner_agent_id, content, memory_type, scope,"
@@ -385,7 +386,7 @@ def get_memories(
         " status, valid_from, valid_to, temporal_scope, version, prev_version_id, access_count,"
         " last_accessed_at, created_at, updated_at, expires_at, content_hash"
         " FROM mnemo.get_memories(p_ids => %(p_ids)s, p_agent_id => %(p_agent_id)s,"
-        " p_org_id => %(p_org_id)s)",
+        " p_org_id => %(p_org_id)s) ORDER BY position",
         _params(ids=ids, agent_id=agent_id, org_id=org_id),
         _memories,
     )
@@ -414,10 +415,11 @@ def recall(
 ) -> Statement[list[RecalledMemory]]:
     """The best visible memories, in order; never a plan.
 
-    Strategies: `recent` orders by age, `exact` by what the filters leave. Filters hold together,
-    and None is no filter: `tags` asks for one of them, with `tags_all` for each; `since` is
-    inclusive, `until` exclusive, both about the time of creation; `as_of` leaves out what was
-    created later. `min_importance` lies in [0, 1].
+    Strategies: `recent` scores by age (half-life 168 hours), `exact` scores 1 whatever passes the
+    filters; newest first. Neither reads the words of `query`, which may be None. Filters hold
+    together, and None is no filter: `tags` asks for one of them, with `tags_all` for each; created
+    from `since` on, before `until`, not after `as_of`; `min_importance` lies in [0, 1]. `limit`
+    lies in 1 to 1000.
 
         m.recall(None, tags=["travel"], since=datetime(2026, 1, 1, tzinfo=UTC))
     """
@@ -486,8 +488,9 @@ def share(
 ) -> Statement[list[Grant]]:
     """Give agents of the same organisation a permission on a record; a private one becomes shared.
 
-    The grant ends after `ttl`; None: when it is taken back. `AccessError` when the acting agent may
-    not share the record or holds less than it would give, `NotFoundError` when it does not see it.
+    It takes the place of the grant that each had, and ends after `ttl`; None: when it is taken
+    back. `AccessError` when the acting agent may not share the record or holds less than it would
+    give, `NotFoundError` when it does not see it.
     """
     return Statement(
         "SELECT agent_id, permission, expires_at FROM mnemo.share(p_id => %(p_id)s,"
@@ -512,7 +515,7 @@ def unshare(
     agent_id: str | None = None,
     org_id: str | None = None,
 ) -> Statement[list[Revocation]]:
-    """Take grants back; an agent that had none is reported as `absent`. Errors as `share`."""
+    """Take grants back; the record keeps its scope. Errors as `share`."""
     return Statement(
         "SELECT agent_id, status FROM mnemo.unshare(p_id => %(p_id)s,"
         " p_from_agents => %(p_from_agents)s, p_agent_id => %(p_agent_id)s,"

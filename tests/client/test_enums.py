@@ -1,0 +1,47 @@
+"""Each enum has the labels of the database's set, in its order."""
+
+from __future__ import annotations
+
+import inspect
+from enum import StrEnum
+from typing import Any
+
+import psycopg
+import pytest
+
+from mnemo_pg import types
+
+SETS: dict[str, type[StrEnum]] = {
+    "scope": types.Scope,
+    "memory_type": types.MemoryType,
+    "source_type": types.SourceType,
+    "permission": types.Permission,
+    "recall_strategy": types.RecallStrategy,
+    "guard": types.Guard,
+    "recall_reason": types.RecallReason,
+    "plan_status": types.PlanStatus,
+    "level": types.Level,
+    "consolidation_state": types.ConsolidationState,
+    "kind": types.Kind,
+    "memory_status": types.MemoryStatus,
+    "temporal_scope": types.TemporalScope,
+    "on_error": types.OnError,
+    "forget_strategy": types.ForgetStrategy,
+}
+
+
+def test_every_enum_has_a_set() -> None:
+    enums = {
+        kind
+        for kind in vars(types).values()
+        if inspect.isclass(kind) and issubclass(kind, StrEnum) and kind is not StrEnum
+    }
+    assert set(SETS.values()) == enums
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_labels(name: str, db: psycopg.Connection[Any]) -> None:
+    row = db.execute("SELECT mnemo._labels(%s)", [name]).fetchone()
+    assert row is not None
+    assert [label.value for label in SETS[name]] == row[0]
+    assert [label.name for label in SETS[name]] == [label.upper() for label in row[0]]
