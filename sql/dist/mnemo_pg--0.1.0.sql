@@ -1,0 +1,5296 @@
+-- mnemo_pg 0.1.0: built from sql/parts by python -m mnemo_pg._build; do not edit.
+-- Run by CREATE EXTENSION mnemo_pg, by Alembic, or by psql -1 -f (one transaction).
+
+-- part: 000_prelude.sql
+-- Outside CREATE EXTENSION this does what the control file does inside it: create the schema and
+-- set the path. Inside, the row in pg_extension exists while the script runs.
+DO $prelude$
+DECLARE
+    v_extension boolean := EXISTS (
+        SELECT FROM pg_catalog.pg_extension AS e WHERE e.extname = 'mnemo_pg'
+    );
+    v_schema pg_catalog.pg_namespace;
+BEGIN
+    IF pg_catalog.current_setting('server_encoding') <> 'UTF8' THEN
+        RAISE EXCEPTION 'mnemo_pg needs a database in UTF8, this one is in %',
+            pg_catalog.current_setting('server_encoding')
+            USING ERRCODE = '0A000',
+                HINT = 'CREATE DATABASE ... TEMPLATE template0 ENCODING ''UTF8''';
+    END IF;
+    SELECT n.* INTO v_schema FROM pg_catalog.pg_namespace AS n WHERE n.nspname = 'mnemo';
+    IF FOUND THEN
+        -- A stranger's schema, or a function planted in it beforehand, would run with our rights.
+        IF v_schema.nspowner <> pg_catalog.to_regrole(pg_catalog.quote_ident(CURRENT_USER)) THEN
+            RAISE EXCEPTION 'schema mnemo exists and belongs to another role'
+                USING ERRCODE = '42P06', HINT = 'drop or rename that schema, then install again';
+        END IF;
+        IF EXISTS (
+            SELECT FROM pg_catalog.pg_depend AS d
+             WHERE d.refclassid = 'pg_catalog.pg_namespace'::pg_catalog.regclass
+               AND d.refobjid = v_schema.oid
+               AND d.classid <> 'pg_catalog.pg_extension'::pg_catalog.regclass
+        ) THEN
+            RAISE EXCEPTION 'schema mnemo exists and is not empty'
+                USING ERRCODE = '42P06',
+                    HINT = 'mnemo_pg may be installed already: SELECT mnemo.version(). '
+                        'Otherwise drop or rename that schema';
+        END IF;
+        IF EXISTS (
+            SELECT FROM pg_catalog.aclexplode(v_schema.nspacl) AS a
+             WHERE a.grantee <> v_schema.nspowner
+        ) THEN
+            RAISE EXCEPTION 'schema mnemo exists and other roles hold privileges on it'
+                USING ERRCODE = '42P06', HINT = 'drop that schema, then install again';
+        END IF;
+    ELSE
+        CREATE SCHEMA mnemo;
+    END IF;
+    IF NOT v_extension THEN
+        PERFORM pg_catalog.set_config(
+            'mnemo.saved_search_path', pg_catalog.current_setting('search_path'), true
+        );
+        PERFORM pg_catalog.set_config('search_path', 'mnemo, pg_temp', true);
+    END IF;
+END
+$prelude$;
+
+CREATE FUNCTION mnemo._require_server(
+    p_version_num integer
+)
+RETURNS void
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    IF (p_version_num >= 150000) IS NOT TRUE THEN
+        RAISE EXCEPTION 'mnemo_pg needs PostgreSQL 15 or newer, this server has %',
+            coalesce((p_version_num / 10000)::text, 'no version')
+            USING ERRCODE = '0A000', HINT = 'upgrade the server, then install again';
+    END IF;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._require_server(integer) IS
+    'Raises 0A000 unless the version number (server_version_num, such as 150018) is PostgreSQL 15 '
+    'or newer. NULL is refused too.';
+
+DO $version$
+BEGIN
+    PERFORM mnemo._require_server(pg_catalog.current_setting('server_version_num')::integer);
+END
+$version$;
+
+-- part: 010_errors.sql
+-- Every error of the API is made here, so that code, DETAIL and HINT have one form. A rule that
+-- serves both single calls and batches returns a problem; single calls raise it, batches report it.
+
+CREATE TYPE mnemo._problem AS (
+    code text,
+    message text,
+    parameter text,
+    hint text
+);
+COMMENT ON TYPE mnemo._problem IS
+    'An error that was found and not raised yet: SQLSTATE, message, parameter (as p_name), remedy.';
+
+CREATE FUNCTION mnemo._raise(
+    p_sqlstate text,
+    p_message text,
+    p_detail jsonb DEFAULT NULL,
+    p_hint text DEFAULT NULL
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    RAISE EXCEPTION USING
+        ERRCODE = p_sqlstate,
+        MESSAGE = p_message,
+        DETAIL = coalesce(p_detail, '{}')::text,
+        HINT = coalesce(p_hint, 'the comment on the function gives the allowed values');
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._raise(text, text, jsonb, text) IS
+    'Raises p_sqlstate with p_message; DETAIL is the JSON object p_detail, HINT the remedy. '
+    'Volatile, so that no planner folds a call away or makes it early.';
+
+CREATE FUNCTION mnemo._argument(
+    p_parameter text,
+    p_message text,
+    p_hint text DEFAULT NULL
+)
+RETURNS mnemo._problem
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ROW('22023', p_message, p_parameter, p_hint)::mnemo._problem;
+COMMENT ON FUNCTION mnemo._argument(text, text, text) IS 'The problem 22023: a bad argument.';
+
+CREATE FUNCTION mnemo._limit(
+    p_parameter text,
+    p_message text,
+    p_hint text DEFAULT NULL
+)
+RETURNS mnemo._problem
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ROW('54000', p_message, p_parameter, p_hint)::mnemo._problem;
+COMMENT ON FUNCTION mnemo._limit(text, text, text) IS 'The problem 54000: over a limit.';
+
+CREATE FUNCTION mnemo._raise_problem(
+    p_problem mnemo._problem
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    IF p_problem.code IS NOT NULL THEN
+        PERFORM mnemo._raise(
+            p_problem.code,
+            p_problem.message,
+            jsonb_strip_nulls(jsonb_build_object('parameter', p_problem.parameter)),
+            p_problem.hint
+        );
+    END IF;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._raise_problem(mnemo._problem) IS
+    'Raises a problem; DETAIL is {"parameter": ...}. Does nothing for NULL.';
+
+CREATE FUNCTION mnemo._access(
+    p_message text,
+    p_parameter text,
+    p_hint text
+)
+RETURNS mnemo._problem
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ROW('42501', p_message, p_parameter, p_hint)::mnemo._problem;
+COMMENT ON FUNCTION mnemo._access(text, text, text) IS
+    'The problem 42501: the role or the acting agent may not do this.';
+
+CREATE FUNCTION mnemo._raise_argument(
+    p_parameter text,
+    p_message text,
+    p_hint text DEFAULT NULL
+)
+RETURNS void
+LANGUAGE sql VOLATILE PARALLEL SAFE
+RETURN mnemo._raise_problem(mnemo._argument(p_parameter, p_message, p_hint));
+COMMENT ON FUNCTION mnemo._raise_argument(text, text, text) IS
+    'Raises 22023 for a bad argument; DETAIL is {"parameter": p_parameter}.';
+
+CREATE FUNCTION mnemo._raise_limit(
+    p_parameter text,
+    p_message text,
+    p_hint text DEFAULT NULL
+)
+RETURNS void
+LANGUAGE sql VOLATILE PARALLEL SAFE
+RETURN mnemo._raise_problem(mnemo._limit(p_parameter, p_message, p_hint));
+COMMENT ON FUNCTION mnemo._raise_limit(text, text, text) IS
+    'Raises 54000 for an argument over a limit; DETAIL is {"parameter": p_parameter}.';
+
+CREATE FUNCTION mnemo._raise_not_found(
+    p_parameter text,
+    p_ids uuid[]
+)
+RETURNS void
+LANGUAGE sql VOLATILE PARALLEL SAFE
+RETURN mnemo._raise(
+    'MN001',
+    p_parameter || ': no such record for this agent: ' || array_to_string(p_ids[1:10], ', '),
+    jsonb_build_object('parameter', p_parameter, 'ids', to_jsonb(p_ids)),
+    'the record does not exist, belongs to another organisation, is gone, or is not visible'
+);
+COMMENT ON FUNCTION mnemo._raise_not_found(text, uuid[]) IS
+    'Raises MN001. Unknown, foreign and invisible records get the same answer on purpose; DETAIL '
+    'carries the ids that the caller gave.';
+
+CREATE FUNCTION mnemo._raise_access(
+    p_message text,
+    p_detail jsonb DEFAULT NULL,
+    p_hint text DEFAULT NULL
+)
+RETURNS void
+LANGUAGE sql VOLATILE PARALLEL SAFE
+RETURN mnemo._raise('42501', p_message, p_detail, p_hint);
+COMMENT ON FUNCTION mnemo._raise_access(text, jsonb, text) IS
+    'Raises 42501: the role or the acting agent may not do this.';
+
+-- part: 020_labels.sql
+CREATE FUNCTION mnemo._labels(
+    p_set text
+)
+RETURNS text[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE p_set
+    WHEN 'scope' THEN ARRAY['private', 'shared', 'public', 'global']
+    WHEN 'memory_type' THEN ARRAY['episodic', 'semantic', 'procedural', 'working']
+    WHEN 'source_type' THEN ARRAY[
+        'agent', 'human', 'system', 'user_input', 'tool_output', 'model_response', 'retrieval',
+        'consolidation', 'import'
+    ]
+    WHEN 'permission' THEN ARRAY['read', 'write', 'delete', 'share']
+    WHEN 'consolidation_state' THEN ARRAY[
+        'raw', 'active', 'pending', 'consolidated', 'archived', 'forgotten'
+    ]
+    WHEN 'kind' THEN ARRAY[
+        'identity', 'preference', 'location_preference', 'relationship',
+        'relationship_preference', 'routine', 'commitment', 'project', 'episodic',
+        'communication_style', 'staged_pattern'
+    ]
+    WHEN 'memory_status' THEN ARRAY['active', 'superseded', 'retracted']
+    WHEN 'temporal_scope' THEN ARRAY['persistent', 'recent_history', 'scheduled']
+    WHEN 'event_type' THEN ARRAY[
+        'memory_write', 'memory_update', 'memory_read', 'memory_delete', 'memory_share',
+        'memory_unshare', 'memory_expired', 'memory_redact', 'memory_quarantined',
+        'memory_released', 'plan_write', 'plan_replay', 'plan_outcome', 'plan_stale',
+        'plan_retired'
+    ]
+    WHEN 'level' THEN ARRAY['application', 'tenant', 'admin']
+    WHEN 'recall_strategy' THEN ARRAY['exact', 'recent']
+    WHEN 'forget_strategy' THEN ARRAY['soft_delete']
+    WHEN 'guard' THEN ARRAY['off']
+    WHEN 'recall_reason' THEN ARRAY[
+        'exact', 'similar', 'none_similar', 'guarded', 'disabled', 'blank_query'
+    ]
+    WHEN 'plan_status' THEN ARRAY['stored', 'below_threshold', 'quarantined', 'repeated', 'failed']
+    WHEN 'on_error' THEN ARRAY['abort', 'skip']
+END;
+COMMENT ON FUNCTION mnemo._labels(text) IS
+    'The labels of a closed set, in their order; NULL for an unknown set. Permissions are ordered '
+    'from least to most: each covers those before it.';
+
+CREATE FUNCTION mnemo._is_label(
+    p_set text,
+    p_value text
+)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN coalesce(p_value = ANY (mnemo._labels(p_set)), false);
+COMMENT ON FUNCTION mnemo._is_label(text, text) IS
+    'Whether the value is a label of the closed set; false for NULL.';
+
+CREATE FUNCTION mnemo._label_problem(
+    p_parameter text,
+    p_set text,
+    p_value text
+)
+RETURNS mnemo._problem
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN NOT mnemo._is_label(p_set, p_value) THEN mnemo._argument(
+    p_parameter,
+    p_parameter || ' must be one of ' || array_to_string(mnemo._labels(p_set), ', ') || '; got '
+        || coalesce(quote_literal(left(p_value, 100)), 'NULL'),
+    'use one of the labels, in lower case'
+) END;
+COMMENT ON FUNCTION mnemo._label_problem(text, text, text) IS
+    'The problem of a value that is not a label of the closed set; NULL when it is one.';
+
+CREATE FUNCTION mnemo._check_label(
+    p_parameter text,
+    p_set text,
+    p_value text
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    IF NOT mnemo._is_label(p_set, p_value) THEN
+        PERFORM mnemo._raise_problem(mnemo._label_problem(p_parameter, p_set, p_value));
+    END IF;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._check_label(text, text, text) IS
+    'Raises 22023 unless the value is a label of the closed set.';
+
+CREATE FUNCTION mnemo._reserved_tag() RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN '__experience_plan__';
+COMMENT ON FUNCTION mnemo._reserved_tag() IS 'The tag that only plans carry.';
+
+CREATE FUNCTION mnemo._reserved_key() RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN 'experience_plan';
+COMMENT ON FUNCTION mnemo._reserved_key() IS 'The metadata key that only plans carry.';
+
+CREATE FUNCTION mnemo._is_identifier(
+    p_value text
+)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN coalesce(length(p_value) <= 256 AND p_value COLLATE "C" ~ '^[A-Za-z0-9_.:@/-]+$', false);
+COMMENT ON FUNCTION mnemo._is_identifier(text) IS
+    'Whether the value can name an agent or an organisation: 1 to 256 ASCII letters, digits and '
+    '- _ . : @ /; false for NULL.';
+
+CREATE FUNCTION mnemo._identifier_problem(
+    p_parameter text,
+    p_value text
+)
+RETURNS mnemo._problem
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN NOT mnemo._is_identifier(p_value) THEN mnemo._argument(
+    p_parameter,
+    p_parameter || ' must be 1 to 256 ASCII letters, digits or - _ . : @ /; got '
+        || coalesce(quote_literal(left(p_value, 100)), 'NULL'),
+    CASE WHEN p_value = '*' THEN 'organisation * is reserved for records of scope global'
+        ELSE 'names of agents and organisations are compared exactly' END
+) END;
+COMMENT ON FUNCTION mnemo._identifier_problem(text, text) IS
+    'The problem of an ill-formed agent or organisation; NULL when it is well formed.';
+
+-- part: 030_values.sql
+CREATE FUNCTION mnemo._new_id() RETURNS uuid
+LANGUAGE sql VOLATILE PARALLEL SAFE
+BEGIN ATOMIC
+    -- Version 7 of RFC 9562 with its optional 12 bits of sub-millisecond time, so that ids made
+    -- one after another sort by time. One text for all servers: only PostgreSQL 18 has uuidv7().
+    SELECT (
+        substr(t.hex, 1, 8) || '-' || substr(t.hex, 9, 4) || '-7' || t.fraction
+        || substr(gen_random_uuid()::text, 19)
+    )::uuid
+      FROM (
+        SELECT lpad(to_hex(c.micros / 1000), 12, '0') AS hex,
+               lpad(to_hex((c.micros % 1000) * 4096 / 1000), 3, '0') AS fraction
+          FROM (
+            SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS micros
+          ) AS c
+      ) AS t;
+END;
+COMMENT ON FUNCTION mnemo._new_id() IS 'A new UUID of version 7 (RFC 9562): sorts by time.';
+
+CREATE FUNCTION mnemo._utf8(
+    p_text text
+)
+RETURNS bytea
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+-- convert_to() is not immutable; the database is UTF-8 by rule, so the bytes are there already.
+RETURN replace(p_text, '\', '\\')::bytea;
+COMMENT ON FUNCTION mnemo._utf8(text) IS 'The UTF-8 bytes of a text.';
+
+CREATE FUNCTION mnemo._hash64(
+    p_text text
+)
+RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ('x' || encode(substring(sha256(mnemo._utf8(p_text)) FROM 1 FOR 8), 'hex'))
+    ::bit(64)::bigint;
+COMMENT ON FUNCTION mnemo._hash64(text) IS
+    'The first 64 bits of SHA-256 over the UTF-8 bytes, big-endian, as a signed number: the same on '
+    'every server, unlike hashtext. NULL for NULL.';
+
+CREATE FUNCTION mnemo._micros(
+    p_time timestamptz
+)
+RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+-- Through timestamp without time zone: only there is extract() immutable.
+RETURN (extract(epoch FROM p_time AT TIME ZONE 'UTC') * 1000000)::bigint;
+COMMENT ON FUNCTION mnemo._micros(timestamptz) IS
+    'Microseconds since 1970-01-01 00:00:00 UTC; independent of TimeZone and DateStyle.';
+
+CREATE FUNCTION mnemo._shown(
+    p_value text
+)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN coalesce(
+    quote_literal(left(p_value, 100)) || CASE WHEN length(p_value) > 100 THEN '...' ELSE '' END,
+    'NULL'
+);
+COMMENT ON FUNCTION mnemo._shown(text) IS
+    'A value as error messages show it: quoted, at most 100 characters; NULL as the word.';
+
+CREATE FUNCTION mnemo._list_problem(
+    p_parameter text,
+    p_list text[],
+    p_most integer,
+    p_longest integer,
+    p_what text
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    IF p_list IS NULL OR cardinality(p_list) = 0 THEN
+        RETURN NULL;
+    END IF;
+    IF array_ndims(p_list) > 1 THEN
+        RETURN mnemo._argument(p_parameter, p_parameter || ' must be a list of one dimension',
+            'pass one flat array');
+    END IF;
+    IF array_position(p_list, NULL) IS NOT NULL THEN
+        RETURN mnemo._argument(
+            p_parameter,
+            format('%s has a NULL at position %s', p_parameter, array_position(p_list, NULL)),
+            'leave the element out or give it a value'
+        );
+    END IF;
+    IF cardinality(p_list) > p_most THEN
+        RETURN mnemo._limit(
+            p_parameter,
+            format('%s has %s %s, at most %s are allowed',
+                p_parameter, cardinality(p_list), p_what, p_most),
+            'keep the list shorter'
+        );
+    END IF;
+    IF p_longest IS NOT NULL THEN
+        RETURN mnemo._texts_problem(array_fill(p_parameter, ARRAY[cardinality(p_list)]), p_list,
+            p_longest);
+    END IF;
+    RETURN NULL;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._list_problem(text, text[], integer, integer, text) IS
+    'The problem of a list: NULL elements, several dimensions, more than p_most elements, or, '
+    'where p_longest is given, a blank element or one of more characters. A NULL list has none.';
+
+CREATE FUNCTION mnemo._label_list_problem(
+    p_parameter text,
+    p_set text,
+    p_list text[]
+)
+RETURNS mnemo._problem
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT (mnemo._label_problem(p_parameter, p_set, t.item)).*
+      FROM unnest(p_list) AS t(item)
+     WHERE NOT mnemo._is_label(p_set, t.item)
+     LIMIT 1;
+END;
+COMMENT ON FUNCTION mnemo._label_list_problem(text, text, text[]) IS
+    'The problem of the first element that is no label of the closed set; NULL when all are.';
+
+CREATE FUNCTION mnemo._texts_problem(
+    p_parameters text[],
+    p_values text[],
+    p_longest integer
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_value text;
+    v_position integer := 0;
+BEGIN
+    FOREACH v_value IN ARRAY p_values LOOP
+        v_position := v_position + 1;
+        CONTINUE WHEN v_value IS NULL;
+        IF mnemo._is_blank(v_value) THEN
+            RETURN mnemo._argument(
+                p_parameters[v_position],
+                p_parameters[v_position] || ' must not be blank',
+                'leave it out or give it a value'
+            );
+        END IF;
+        IF length(v_value) > p_longest THEN
+            RETURN mnemo._limit(
+                p_parameters[v_position],
+                format('%s has %s characters, at most %s are allowed',
+                    p_parameters[v_position], length(v_value), p_longest),
+                'shorten it'
+            );
+        END IF;
+    END LOOP;
+    RETURN NULL;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._texts_problem(text[], text[], integer) IS
+    'The problem of the first of several optional texts that is blank or over p_longest '
+    'characters; p_parameters names them. A NULL text has none.';
+
+CREATE FUNCTION mnemo._fraction_problem(
+    p_parameter text,
+    p_value double precision
+)
+RETURNS mnemo._problem
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN NOT coalesce(p_value BETWEEN 0 AND 1, true) THEN mnemo._argument(
+    p_parameter,
+    p_parameter || ' must be a number from 0 to 1; got ' || p_value::text,
+    'scale the value into [0, 1]'
+) END;
+COMMENT ON FUNCTION mnemo._fraction_problem(text, double precision) IS
+    'The problem of an optional number outside [0, 1], NaN included. NULL has none.';
+
+CREATE FUNCTION mnemo._ttl_problem(
+    p_ttl interval
+)
+RETURNS mnemo._problem
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE
+    WHEN p_ttl <= interval '0' THEN mnemo._argument(
+        'p_ttl', 'p_ttl must be longer than zero', 'leave it out for a record that does not expire')
+    WHEN p_ttl > interval '1000 years' THEN mnemo._argument(
+        'p_ttl', 'p_ttl must be at most 1000 years',
+        'leave it out for a record that does not expire')
+END;
+COMMENT ON FUNCTION mnemo._ttl_problem(interval) IS
+    'The problem of a time to live that is not positive or over 1000 years. NULL has none.';
+
+-- part: 100_unicode_words.sql
+-- Generated by sql/unicode.py from Unicode 14.0: change the generator, not this file.
+
+CREATE FUNCTION mnemo._unicode_word()
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN E'\\u0030-\\u0039\\u0041-\\u005A\\u0061-\\u007A\\u00AA\\u00B2\\u00B3\\u00B5\\u00B9\\u00BA\\u00BC-\\u00BE\\u00C0-\\u00D6\\u00D8-\\u00F6'
+    '\\u00F8-\\u02C1\\u02C6-\\u02D1\\u02E0-\\u02E4\\u02EC\\u02EE\\u0370-\\u0374\\u0376-\\u037D\\u037F\\u0386\\u0388-\\u03F5\\u03F7-\\u0481\\u048A-\\u0559'
+    '\\u0560-\\u0588\\u05D0-\\u05F2\\u0620-\\u064A\\u0660-\\u0669\\u066E\\u066F\\u0671-\\u06D3\\u06D5\\u06E5\\u06E6\\u06EE-\\u06FC\\u06FF\\u0710'
+    '\\u0712-\\u072F\\u074D-\\u07A5\\u07B1-\\u07EA\\u07F4\\u07F5\\u07FA\\u0800-\\u0815\\u081A\\u0824\\u0828\\u0840-\\u0858\\u0860-\\u0887\\u0889-\\u088E'
+    '\\u08A0-\\u08C9\\u0904-\\u0939\\u093D\\u0950\\u0958-\\u0961\\u0966-\\u096F\\u0971-\\u0980\\u0985-\\u09B9\\u09BD\\u09CE\\u09DC-\\u09E1\\u09E6-\\u09F1'
+    '\\u09F4-\\u09F9\\u09FC\\u0A05-\\u0A39\\u0A59-\\u0A6F\\u0A72-\\u0A74\\u0A85-\\u0AB9\\u0ABD\\u0AD0-\\u0AE1\\u0AE6-\\u0AEF\\u0AF9\\u0B05-\\u0B39\\u0B3D'
+    '\\u0B5C-\\u0B61\\u0B66-\\u0B6F\\u0B71-\\u0B77\\u0B83-\\u0BB9\\u0BD0\\u0BE6-\\u0BF2\\u0C05-\\u0C39\\u0C3D\\u0C58-\\u0C61\\u0C66-\\u0C6F\\u0C78-\\u0C7E'
+    '\\u0C80\\u0C85-\\u0CB9\\u0CBD\\u0CDD-\\u0CE1\\u0CE6-\\u0CF2\\u0D04-\\u0D3A\\u0D3D\\u0D4E\\u0D54-\\u0D56\\u0D58-\\u0D61\\u0D66-\\u0D78\\u0D7A-\\u0D7F'
+    '\\u0D85-\\u0DC6\\u0DE6-\\u0DEF\\u0E01-\\u0E30\\u0E32\\u0E33\\u0E40-\\u0E46\\u0E50-\\u0E59\\u0E81-\\u0EB0\\u0EB2\\u0EB3\\u0EBD-\\u0EC6\\u0ED0-\\u0F00'
+    '\\u0F20-\\u0F33\\u0F40-\\u0F6C\\u0F88-\\u0F8C\\u1000-\\u102A\\u103F-\\u1049\\u1050-\\u1055\\u105A-\\u105D\\u1061\\u1065\\u1066\\u106E-\\u1070'
+    '\\u1075-\\u1081\\u108E\\u1090-\\u1099\\u10A0-\\u10FA\\u10FC-\\u10FF\\u1200-\\u135A\\u1369-\\u138F\\u13A0-\\u13FD\\u1401-\\u166C\\u166F-\\u167F'
+    '\\u1681-\\u169A\\u16A0-\\u16EA\\u16EE-\\u1711\\u171F-\\u1731\\u1740-\\u1751\\u1760-\\u1770\\u1780-\\u17B3\\u17D7\\u17DC\\u17E0-\\u17F9\\u1810-\\u1884'
+    '\\u1887-\\u18A8\\u18AA-\\u191E\\u1946-\\u19DA\\u1A00-\\u1A16\\u1A20-\\u1A54\\u1A80-\\u1A99\\u1AA7\\u1B05-\\u1B33\\u1B45-\\u1B59\\u1B83-\\u1BA0'
+    '\\u1BAE-\\u1BE5\\u1C00-\\u1C23\\u1C40-\\u1C7D\\u1C80-\\u1CBF\\u1CE9-\\u1CEC\\u1CEE-\\u1CF3\\u1CF5\\u1CF6\\u1CFA-\\u1DBF\\u1E00-\\u1FBC\\u1FBE'
+    '\\u1FC2-\\u1FCC\\u1FD0-\\u1FDB\\u1FE0-\\u1FEC\\u1FF2-\\u1FFC\\u2070-\\u2079\\u207F-\\u2089\\u2090-\\u209C\\u2102\\u2107\\u210A-\\u2113\\u2115'
+    '\\u2119-\\u211D\\u2124\\u2126\\u2128\\u212A-\\u212D\\u212F-\\u2139\\u213C-\\u213F\\u2145-\\u2149\\u214E\\u2150-\\u2189\\u2460-\\u249B\\u24EA-\\u24FF'
+    '\\u2776-\\u2793\\u2C00-\\u2CE4\\u2CEB-\\u2CEE\\u2CF2\\u2CF3\\u2CFD\\u2D00-\\u2D6F\\u2D80-\\u2DDE\\u2E2F\\u3005-\\u3007\\u3021-\\u3029\\u3031-\\u3035'
+    '\\u3038-\\u303C\\u3041-\\u3096\\u309D-\\u309F\\u30A1-\\u30FA\\u30FC-\\u312F\\u3192-\\u3195\\u31A0-\\u31BF\\u31F0-\\u31FF\\u3220-\\u3229'
+    '\\u3248-\\u324F\\u3251-\\u325F\\u3280-\\u3289\\u32B1-\\u32BF\\u3400-\\u4DBF\\u4E00-\\uA48C\\uA4D0-\\uA4FD\\uA500-\\uA60C\\uA610-\\uA66E'
+    '\\uA67F-\\uA69D\\uA6A0-\\uA6EF\\uA717-\\uA71F\\uA722-\\uA788\\uA78B-\\uA801\\uA803-\\uA805\\uA807-\\uA80A\\uA80C-\\uA822\\uA830-\\uA835'
+    '\\uA840-\\uA873\\uA882-\\uA8B3\\uA8D0-\\uA8D9\\uA8F2-\\uA8F7\\uA8FB\\uA8FD\\uA8FE\\uA900-\\uA925\\uA930-\\uA946\\uA984-\\uA9B2\\uA9CF-\\uA9D9'
+    '\\uA9E0-\\uA9E4\\uA9E6-\\uAA28\\uAA40-\\uAA42\\uAA44-\\uAA4B\\uAA50-\\uAA59\\uAA60-\\uAA76\\uAA7A\\uAA7E-\\uAAAF\\uAAB1\\uAAB5\\uAAB6\\uAAB9-\\uAABD'
+    '\\uAAC0\\uAAC2-\\uAADD\\uAAE0-\\uAAEA\\uAAF2-\\uAAF4\\uAB01-\\uAB5A\\uAB5C-\\uAB69\\uAB70-\\uABE2\\uABF0-\\uABF9\\uF900-\\uFB1D\\uFB1F-\\uFB28'
+    '\\uFB2A-\\uFBB1\\uFBD3-\\uFD3D\\uFD50-\\uFDC7\\uFDF0-\\uFDFB\\uFE70-\\uFEFC\\uFF10-\\uFF19\\uFF21-\\uFF3A\\uFF41-\\uFF5A\\uFF66-\\uFF9F'
+    '\\U00010000-\\U000100FA\\U00010107-\\U00010133\\U00010140-\\U00010178\\U0001018A\\U0001018B\\U00010280-\\U000102D0\\U000102E1-\\U00010375'
+    '\\U00010380-\\U0001039D\\U000103A0-\\U000103CF\\U000103D1-\\U00010563\\U00010570-\\U00010855\\U00010858-\\U00010876\\U00010879-\\U0001091B'
+    '\\U00010920-\\U00010939\\U00010980-\\U00010A00\\U00010A10-\\U00010A35\\U00010A40-\\U00010A48\\U00010A60-\\U00010A7E\\U00010A80-\\U00010AC7'
+    '\\U00010AC9-\\U00010AE4\\U00010AEB-\\U00010AEF\\U00010B00-\\U00010B35\\U00010B40-\\U00010B91\\U00010BA9-\\U00010D23\\U00010D30-\\U00010EA9'
+    '\\U00010EB0-\\U00010F45\\U00010F51-\\U00010F54\\U00010F70-\\U00010F81\\U00010FB0-\\U00010FF6\\U00011003-\\U00011037\\U00011052-\\U0001106F'
+    '\\U00011071\\U00011072\\U00011075\\U00011083-\\U000110AF\\U000110D0-\\U000110F9\\U00011103-\\U00011126\\U00011136-\\U0001113F\\U00011144'
+    '\\U00011147-\\U00011172\\U00011176\\U00011183-\\U000111B2\\U000111C1-\\U000111C4\\U000111D0-\\U000111DA\\U000111DC\\U000111E1-\\U0001122B'
+    '\\U00011280-\\U000112A8\\U000112B0-\\U000112DE\\U000112F0-\\U000112F9\\U00011305-\\U00011339\\U0001133D\\U00011350\\U0001135D-\\U00011361'
+    '\\U00011400-\\U00011434\\U00011447-\\U0001144A\\U00011450-\\U00011459\\U0001145F-\\U000114AF\\U000114C4\\U000114C5\\U000114C7-\\U000115AE'
+    '\\U000115D8-\\U000115DB\\U00011600-\\U0001162F\\U00011644-\\U00011659\\U00011680-\\U000116AA\\U000116B8\\U000116C0-\\U0001171A\\U00011730-\\U0001173B'
+    '\\U00011740-\\U0001182B\\U000118A0-\\U0001192F\\U0001193F\\U00011941\\U00011950-\\U000119D0\\U000119E1\\U000119E3\\U00011A00\\U00011A0B-\\U00011A32'
+    '\\U00011A3A\\U00011A50\\U00011A5C-\\U00011A89\\U00011A9D\\U00011AB0-\\U00011C2E\\U00011C40\\U00011C50-\\U00011C6C\\U00011C72-\\U00011C8F'
+    '\\U00011D00-\\U00011D30\\U00011D46\\U00011D50-\\U00011D89\\U00011D98-\\U00011EF2\\U00011FB0-\\U00011FD4\\U00012000-\\U0001246E\\U00012480-\\U00012FF0'
+    '\\U00013000-\\U0001342E\\U00014400-\\U00016A69\\U00016A70-\\U00016AED\\U00016B00-\\U00016B2F\\U00016B40-\\U00016B43\\U00016B50-\\U00016E96'
+    '\\U00016F00-\\U00016F4A\\U00016F50\\U00016F93-\\U00016FE1\\U00016FE3\\U00017000-\\U0001BC99\\U0001D2E0-\\U0001D2F3\\U0001D360-\\U0001D6C0'
+    '\\U0001D6C2-\\U0001D6DA\\U0001D6DC-\\U0001D6FA\\U0001D6FC-\\U0001D714\\U0001D716-\\U0001D734\\U0001D736-\\U0001D74E\\U0001D750-\\U0001D76E'
+    '\\U0001D770-\\U0001D788\\U0001D78A-\\U0001D7A8\\U0001D7AA-\\U0001D7C2\\U0001D7C4-\\U0001D7FF\\U0001DF00-\\U0001DF1E\\U0001E100-\\U0001E12C'
+    '\\U0001E137-\\U0001E14E\\U0001E290-\\U0001E2AD\\U0001E2C0-\\U0001E2EB\\U0001E2F0-\\U0001E2F9\\U0001E7E0-\\U0001E8CF\\U0001E900-\\U0001E943'
+    '\\U0001E94B-\\U0001E959\\U0001EC71-\\U0001ECAB\\U0001ECAD-\\U0001ECAF\\U0001ECB1-\\U0001ED2D\\U0001ED2F-\\U0001EEBB\\U0001F100-\\U0001F10C'
+    '\\U0001FBF0-\\U0003134A';
+COMMENT ON FUNCTION mnemo._unicode_word() IS
+    'Inside of a bracket expression: letters and numbers (L*, Nd, Nl, No) but Hangul, across unassigned code points. Never NULL. Raises nothing. '
+    'Source: Unicode 14.0.';
+
+CREATE FUNCTION mnemo._unicode_hangul()
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN E'\\u1100-\\u11FF\\u3131-\\u318E\\uA960-\\uA97C\\uAC00-\\uD7FB\\uFFA0-\\uFFDC';
+COMMENT ON FUNCTION mnemo._unicode_hangul() IS
+    'Inside of a bracket expression: letters of script Hangul, across unassigned code points. Never NULL. Raises nothing. Source: Unicode 14.0.';
+
+CREATE FUNCTION mnemo._unicode_mark()
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN E'\\u0300-\\u036F\\u0483-\\u0487\\u0591-\\u05BD\\u05BF\\u05C1\\u05C2\\u05C4\\u05C5\\u05C7\\u0610-\\u061A\\u064B-\\u065F\\u0670\\u06D6-\\u06DC'
+    '\\u06DF-\\u06E4\\u06E7\\u06E8\\u06EA-\\u06ED\\u0711\\u0730-\\u074A\\u07A6-\\u07B0\\u07EB-\\u07F3\\u07FD\\u0816-\\u0819\\u081B-\\u0823\\u0825-\\u0827'
+    '\\u0829-\\u082D\\u0859-\\u085B\\u0898-\\u089F\\u08CA-\\u08E1\\u08E3-\\u0903\\u093A-\\u093C\\u093E-\\u094F\\u0951-\\u0957\\u0962\\u0963\\u0981-\\u0983'
+    '\\u09BC\\u09BE-\\u09CD\\u09D7\\u09E2\\u09E3\\u09FE-\\u0A03\\u0A3C-\\u0A51\\u0A70\\u0A71\\u0A75\\u0A81-\\u0A83\\u0ABC\\u0ABE-\\u0ACD\\u0AE2\\u0AE3'
+    '\\u0AFA-\\u0B03\\u0B3C\\u0B3E-\\u0B57\\u0B62\\u0B63\\u0B82\\u0BBE-\\u0BCD\\u0BD7\\u0C00-\\u0C04\\u0C3C\\u0C3E-\\u0C56\\u0C62\\u0C63\\u0C81-\\u0C83'
+    '\\u0CBC\\u0CBE-\\u0CD6\\u0CE2\\u0CE3\\u0D00-\\u0D03\\u0D3B\\u0D3C\\u0D3E-\\u0D4D\\u0D57\\u0D62\\u0D63\\u0D81-\\u0D83\\u0DCA-\\u0DDF\\u0DF2\\u0DF3'
+    '\\u0E31\\u0E34-\\u0E3A\\u0E47-\\u0E4E\\u0EB1\\u0EB4-\\u0EBC\\u0EC8-\\u0ECD\\u0F18\\u0F19\\u0F35\\u0F37\\u0F39\\u0F3E\\u0F3F\\u0F71-\\u0F84'
+    '\\u0F86\\u0F87\\u0F8D-\\u0FBC\\u0FC6\\u102B-\\u103E\\u1056-\\u1059\\u105E-\\u1060\\u1062-\\u1064\\u1067-\\u106D\\u1071-\\u1074\\u1082-\\u108D\\u108F'
+    '\\u109A-\\u109D\\u135D-\\u135F\\u1712-\\u1715\\u1732-\\u1734\\u1752\\u1753\\u1772\\u1773\\u17B4-\\u17D3\\u17DD\\u180B-\\u180D\\u180F\\u1885\\u1886'
+    '\\u18A9\\u1920-\\u193B\\u1A17-\\u1A1B\\u1A55-\\u1A7F\\u1AB0-\\u1ABD\\u1ABF-\\u1B04\\u1B34-\\u1B44\\u1B6B-\\u1B73\\u1B80-\\u1B82\\u1BA1-\\u1BAD'
+    '\\u1BE6-\\u1BF3\\u1C24-\\u1C37\\u1CD0-\\u1CD2\\u1CD4-\\u1CE8\\u1CED\\u1CF4\\u1CF7-\\u1CF9\\u1DC0-\\u1DFF\\u20D0-\\u20DC\\u20E1\\u20E5-\\u20F0'
+    '\\u2CEF-\\u2CF1\\u2D7F\\u2DE0-\\u2DFF\\u302A-\\u302D\\u3099\\u309A\\uA66F\\uA674-\\uA67D\\uA69E\\uA69F\\uA6F0\\uA6F1\\uA802\\uA806\\uA80B'
+    '\\uA823-\\uA827\\uA82C\\uA880\\uA881\\uA8B4-\\uA8C5\\uA8E0-\\uA8F1\\uA8FF\\uA926-\\uA92D\\uA947-\\uA953\\uA980-\\uA983\\uA9B3-\\uA9C0\\uA9E5'
+    '\\uAA29-\\uAA36\\uAA43\\uAA4C\\uAA4D\\uAA7B-\\uAA7D\\uAAB0\\uAAB2-\\uAAB4\\uAAB7\\uAAB8\\uAABE\\uAABF\\uAAC1\\uAAEB-\\uAAEF\\uAAF5\\uAAF6'
+    '\\uABE3-\\uABEA\\uABEC\\uABED\\uFB1E\\uFE00-\\uFE0F\\uFE20-\\uFE2F\\U000101FD\\U000102E0\\U00010376-\\U0001037A\\U00010A01-\\U00010A0F'
+    '\\U00010A38-\\U00010A3F\\U00010AE5\\U00010AE6\\U00010D24-\\U00010D27\\U00010EAB\\U00010EAC\\U00010F46-\\U00010F50\\U00010F82-\\U00010F85'
+    '\\U00011000-\\U00011002\\U00011038-\\U00011046\\U00011070\\U00011073\\U00011074\\U0001107F-\\U00011082\\U000110B0-\\U000110BA\\U000110C2'
+    '\\U00011100-\\U00011102\\U00011127-\\U00011134\\U00011145\\U00011146\\U00011173\\U00011180-\\U00011182\\U000111B3-\\U000111C0\\U000111C9-\\U000111CC'
+    '\\U000111CE\\U000111CF\\U0001122C-\\U00011237\\U0001123E\\U000112DF-\\U000112EA\\U00011300-\\U00011303\\U0001133B\\U0001133C\\U0001133E-\\U0001134D'
+    '\\U00011357\\U00011362-\\U00011374\\U00011435-\\U00011446\\U0001145E\\U000114B0-\\U000114C3\\U000115AF-\\U000115C0\\U000115DC\\U000115DD'
+    '\\U00011630-\\U00011640\\U000116AB-\\U000116B7\\U0001171D-\\U0001172B\\U0001182C-\\U0001183A\\U00011930-\\U0001193E\\U00011940\\U00011942\\U00011943'
+    '\\U000119D1-\\U000119E0\\U000119E4\\U00011A01-\\U00011A0A\\U00011A33-\\U00011A39\\U00011A3B-\\U00011A3E\\U00011A47\\U00011A51-\\U00011A5B'
+    '\\U00011A8A-\\U00011A99\\U00011C2F-\\U00011C3F\\U00011C92-\\U00011CB6\\U00011D31-\\U00011D45\\U00011D47\\U00011D8A-\\U00011D97\\U00011EF3-\\U00011EF6'
+    '\\U00016AF0-\\U00016AF4\\U00016B30-\\U00016B36\\U00016F4F\\U00016F51-\\U00016F92\\U00016FE4-\\U00016FF1\\U0001BC9D\\U0001BC9E\\U0001CF00-\\U0001CF46'
+    '\\U0001D165-\\U0001D169\\U0001D16D-\\U0001D172\\U0001D17B-\\U0001D182\\U0001D185-\\U0001D18B\\U0001D1AA-\\U0001D1AD\\U0001D242-\\U0001D244'
+    '\\U0001DA00-\\U0001DA36\\U0001DA3B-\\U0001DA6C\\U0001DA75\\U0001DA84\\U0001DA9B-\\U0001DAAF\\U0001E000-\\U0001E02A\\U0001E130-\\U0001E136\\U0001E2AE'
+    '\\U0001E2EC-\\U0001E2EF\\U0001E8D0-\\U0001E8D6\\U0001E944-\\U0001E94A\\U000E0100-\\U000E01EF';
+COMMENT ON FUNCTION mnemo._unicode_mark() IS
+    'Inside of a bracket expression: combining marks (Mn, Mc) but the two Hangul tone marks, across unassigned ones. Never NULL. Raises nothing. '
+    'Source: Unicode 14.0.';
+
+CREATE FUNCTION mnemo._unicode_unspaced()
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN E'\\u0E01-\\u0E3A\\u0E40-\\u0E4E\\u0E50-\\u0E59\\u0E81-\\u0EDF\\u1000-\\u1049\\u1050-\\u109D\\u1780-\\u17D3\\u17D7\\u17DC-\\u17F9\\u3005\\u3007'
+    '\\u3021-\\u3029\\u3031-\\u3035\\u3038-\\u303B\\u3041-\\u3096\\u309D-\\u309F\\u30A1-\\u30FA\\u30FC-\\u30FF\\u31F0-\\u31FF\\u3400-\\u4DBF'
+    '\\u4E00-\\u9FFF\\uA9E0-\\uA9FE\\uAA60-\\uAA76\\uAA7A-\\uAA7F\\uF900-\\uFAD9\\uFF66-\\uFF9F\\U00016FE3\\U00016FF0\\U00016FF1\\U0001AFF0-\\U0001B167'
+    '\\U00020000-\\U0003134A';
+COMMENT ON FUNCTION mnemo._unicode_unspaced() IS
+    'Inside of a bracket expression: letters, numbers and marks of scripts written without spaces (Han, Hiragana, Katakana, Thai, Lao, Khmer, Myanmar), '
+    'and kana signs that repeat, lengthen or voice. Never NULL. Raises nothing. Source: Unicode 14.0.';
+
+CREATE FUNCTION mnemo._unicode_cased()
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN E'\\u0041-\\u005A\\u0061-\\u007A\\u00AA\\u00B5\\u00BA\\u00C0-\\u00D6\\u00D8-\\u00F6\\u00F8-\\u01BA\\u01BC-\\u01BF\\u01C4-\\u0293\\u0295-\\u02AF'
+    '\\u0370-\\u0373\\u0376\\u0377\\u037B-\\u037D\\u037F\\u0386\\u0388-\\u038A\\u038C\\u038E-\\u03A1\\u03A3-\\u03F5\\u03F7-\\u0481\\u048A-\\u052F'
+    '\\u0531-\\u0556\\u0560-\\u0588\\u10A0-\\u10C5\\u10C7\\u10CD\\u10D0-\\u10FA\\u10FD-\\u10FF\\u13A0-\\u13F5\\u13F8-\\u13FD\\u1C80-\\u1C88\\u1C90-\\u1CBA'
+    '\\u1CBD-\\u1CBF\\u1D00-\\u1D2B\\u1D6B-\\u1D77\\u1D79-\\u1D9A\\u1E00-\\u1F15\\u1F18-\\u1F1D\\u1F20-\\u1F45\\u1F48-\\u1F4D\\u1F50-\\u1F57\\u1F59\\u1F5B'
+    '\\u1F5D\\u1F5F-\\u1F7D\\u1F80-\\u1FB4\\u1FB6-\\u1FBC\\u1FBE\\u1FC2-\\u1FC4\\u1FC6-\\u1FCC\\u1FD0-\\u1FD3\\u1FD6-\\u1FDB\\u1FE0-\\u1FEC\\u1FF2-\\u1FF4'
+    '\\u1FF6-\\u1FFC\\u2102\\u2107\\u210A-\\u2113\\u2115\\u2119-\\u211D\\u2124\\u2126\\u2128\\u212A-\\u212D\\u212F-\\u2134\\u2139\\u213C-\\u213F'
+    '\\u2145-\\u2149\\u214E\\u2160-\\u217F\\u2183\\u2184\\u2C00-\\u2C7B\\u2C7E-\\u2CE4\\u2CEB-\\u2CEE\\u2CF2\\u2CF3\\u2D00-\\u2D25\\u2D27\\u2D2D'
+    '\\uA640-\\uA66D\\uA680-\\uA69B\\uA722-\\uA76F\\uA771-\\uA787\\uA78B-\\uA78E\\uA790-\\uA7CA\\uA7D0\\uA7D1\\uA7D3\\uA7D5-\\uA7D9\\uA7F5\\uA7F6\\uA7FA'
+    '\\uAB30-\\uAB5A\\uAB60-\\uAB68\\uAB70-\\uABBF\\uFB00-\\uFB06\\uFB13-\\uFB17\\uFF21-\\uFF3A\\uFF41-\\uFF5A\\U00010400-\\U0001044F'
+    '\\U000104B0-\\U000104D3\\U000104D8-\\U000104FB\\U00010570-\\U0001057A\\U0001057C-\\U0001058A\\U0001058C-\\U00010592\\U00010594\\U00010595'
+    '\\U00010597-\\U000105A1\\U000105A3-\\U000105B1\\U000105B3-\\U000105B9\\U000105BB\\U000105BC\\U00010C80-\\U00010CB2\\U00010CC0-\\U00010CF2'
+    '\\U000118A0-\\U000118DF\\U00016E40-\\U00016E7F\\U0001D400-\\U0001D454\\U0001D456-\\U0001D49C\\U0001D49E\\U0001D49F\\U0001D4A2\\U0001D4A5\\U0001D4A6'
+    '\\U0001D4A9-\\U0001D4AC\\U0001D4AE-\\U0001D4B9\\U0001D4BB\\U0001D4BD-\\U0001D4C3\\U0001D4C5-\\U0001D505\\U0001D507-\\U0001D50A\\U0001D50D-\\U0001D514'
+    '\\U0001D516-\\U0001D51C\\U0001D51E-\\U0001D539\\U0001D53B-\\U0001D53E\\U0001D540-\\U0001D544\\U0001D546\\U0001D54A-\\U0001D550\\U0001D552-\\U0001D6A5'
+    '\\U0001D6A8-\\U0001D6C0\\U0001D6C2-\\U0001D6DA\\U0001D6DC-\\U0001D6FA\\U0001D6FC-\\U0001D714\\U0001D716-\\U0001D734\\U0001D736-\\U0001D74E'
+    '\\U0001D750-\\U0001D76E\\U0001D770-\\U0001D788\\U0001D78A-\\U0001D7A8\\U0001D7AA-\\U0001D7C2\\U0001D7C4-\\U0001D7CB\\U0001DF00-\\U0001DF09'
+    '\\U0001DF0B-\\U0001DF1E\\U0001E900-\\U0001E943';
+COMMENT ON FUNCTION mnemo._unicode_cased() IS
+    'Inside of a bracket expression: cased letters and numbers that are not case-ignorable. Never NULL. Raises nothing. Source: Unicode 14.0.';
+
+CREATE FUNCTION mnemo._unicode_case_ignorable()
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN E'\\u02B0-\\u02C1\\u02C6-\\u02D1\\u02E0-\\u02E4\\u02EC\\u02EE\\u0300-\\u036F\\u0374\\u037A\\u0483-\\u0487\\u0559\\u0591-\\u05BD\\u05BF'
+    '\\u05C1\\u05C2\\u05C4\\u05C5\\u05C7\\u0610-\\u061A\\u0640\\u064B-\\u065F\\u0670\\u06D6-\\u06DC\\u06DF-\\u06E8\\u06EA-\\u06ED\\u0711\\u0730-\\u074A'
+    '\\u07A6-\\u07B0\\u07EB-\\u07F5\\u07FA\\u07FD\\u0816-\\u082D\\u0859-\\u085B\\u0898-\\u089F\\u08C9-\\u08E1\\u08E3-\\u0902\\u093A\\u093C\\u0941-\\u0948'
+    '\\u094D\\u0951-\\u0957\\u0962\\u0963\\u0971\\u0981\\u09BC\\u09C1-\\u09C4\\u09CD\\u09E2\\u09E3\\u09FE\\u0A01\\u0A02\\u0A3C\\u0A41\\u0A42\\u0A47\\u0A48'
+    '\\u0A4B-\\u0A4D\\u0A51\\u0A70\\u0A71\\u0A75\\u0A81\\u0A82\\u0ABC\\u0AC1-\\u0AC5\\u0AC7\\u0AC8\\u0ACD\\u0AE2\\u0AE3\\u0AFA-\\u0AFF\\u0B01\\u0B3C'
+    '\\u0B3F\\u0B41-\\u0B44\\u0B4D\\u0B55\\u0B56\\u0B62\\u0B63\\u0B82\\u0BC0\\u0BCD\\u0C00\\u0C04\\u0C3C\\u0C3E-\\u0C40\\u0C46-\\u0C48\\u0C4A-\\u0C4D'
+    '\\u0C55\\u0C56\\u0C62\\u0C63\\u0C81\\u0CBC\\u0CBF\\u0CC6\\u0CCC\\u0CCD\\u0CE2\\u0CE3\\u0D00\\u0D01\\u0D3B\\u0D3C\\u0D41-\\u0D44\\u0D4D\\u0D62\\u0D63'
+    '\\u0D81\\u0DCA\\u0DD2-\\u0DD4\\u0DD6\\u0E31\\u0E34-\\u0E3A\\u0E46-\\u0E4E\\u0EB1\\u0EB4-\\u0EBC\\u0EC6\\u0EC8-\\u0ECD\\u0F18\\u0F19\\u0F35\\u0F37'
+    '\\u0F39\\u0F71-\\u0F7E\\u0F80-\\u0F84\\u0F86\\u0F87\\u0F8D-\\u0F97\\u0F99-\\u0FBC\\u0FC6\\u102D-\\u1030\\u1032-\\u1037\\u1039\\u103A\\u103D\\u103E'
+    '\\u1058\\u1059\\u105E-\\u1060\\u1071-\\u1074\\u1082\\u1085\\u1086\\u108D\\u109D\\u10FC\\u135D-\\u135F\\u1712-\\u1714\\u1732\\u1733\\u1752\\u1753'
+    '\\u1772\\u1773\\u17B4\\u17B5\\u17B7-\\u17BD\\u17C6\\u17C9-\\u17D3\\u17D7\\u17DD\\u180B-\\u180D\\u180F\\u1843\\u1885\\u1886\\u18A9\\u1920-\\u1922'
+    '\\u1927\\u1928\\u1932\\u1939-\\u193B\\u1A17\\u1A18\\u1A1B\\u1A56\\u1A58-\\u1A5E\\u1A60\\u1A62\\u1A65-\\u1A6C\\u1A73-\\u1A7C\\u1A7F\\u1AA7'
+    '\\u1AB0-\\u1ABD\\u1ABF-\\u1ACE\\u1B00-\\u1B03\\u1B34\\u1B36-\\u1B3A\\u1B3C\\u1B42\\u1B6B-\\u1B73\\u1B80\\u1B81\\u1BA2-\\u1BA5\\u1BA8\\u1BA9'
+    '\\u1BAB-\\u1BAD\\u1BE6\\u1BE8\\u1BE9\\u1BED\\u1BEF-\\u1BF1\\u1C2C-\\u1C33\\u1C36\\u1C37\\u1C78-\\u1C7D\\u1CD0-\\u1CD2\\u1CD4-\\u1CE0\\u1CE2-\\u1CE8'
+    '\\u1CED\\u1CF4\\u1CF8\\u1CF9\\u1D2C-\\u1D6A\\u1D78\\u1D9B-\\u1DFF\\u2071\\u207F\\u2090-\\u209C\\u20D0-\\u20DC\\u20E1\\u20E5-\\u20F0\\u2C7C\\u2C7D'
+    '\\u2CEF-\\u2CF1\\u2D6F\\u2D7F\\u2DE0-\\u2DFF\\u2E2F\\u3005\\u302A-\\u302D\\u3031-\\u3035\\u303B\\u3099\\u309A\\u309D\\u309E\\u30FC-\\u30FE\\uA015'
+    '\\uA4F8-\\uA4FD\\uA60C\\uA66F\\uA674-\\uA67D\\uA67F\\uA69C-\\uA69F\\uA6F0\\uA6F1\\uA717-\\uA71F\\uA770\\uA788\\uA7F2-\\uA7F4\\uA7F8\\uA7F9\\uA802'
+    '\\uA806\\uA80B\\uA825\\uA826\\uA82C\\uA8C4\\uA8C5\\uA8E0-\\uA8F1\\uA8FF\\uA926-\\uA92D\\uA947-\\uA951\\uA980-\\uA982\\uA9B3\\uA9B6-\\uA9B9'
+    '\\uA9BC\\uA9BD\\uA9CF\\uA9E5\\uA9E6\\uAA29-\\uAA2E\\uAA31\\uAA32\\uAA35\\uAA36\\uAA43\\uAA4C\\uAA70\\uAA7C\\uAAB0\\uAAB2-\\uAAB4\\uAAB7\\uAAB8'
+    '\\uAABE\\uAABF\\uAAC1\\uAADD\\uAAEC\\uAAED\\uAAF3\\uAAF4\\uAAF6\\uAB5C-\\uAB5F\\uAB69\\uABE5\\uABE8\\uABED\\uFB1E\\uFE00-\\uFE0F\\uFE20-\\uFE2F'
+    '\\uFF70\\uFF9E\\uFF9F\\U000101FD\\U000102E0\\U00010376-\\U0001037A\\U00010780-\\U00010785\\U00010787-\\U000107B0\\U000107B2-\\U000107BA'
+    '\\U00010A01-\\U00010A03\\U00010A05\\U00010A06\\U00010A0C-\\U00010A0F\\U00010A38-\\U00010A3A\\U00010A3F\\U00010AE5\\U00010AE6\\U00010D24-\\U00010D27'
+    '\\U00010EAB\\U00010EAC\\U00010F46-\\U00010F50\\U00010F82-\\U00010F85\\U00011001\\U00011038-\\U00011046\\U00011070\\U00011073\\U00011074'
+    '\\U0001107F-\\U00011081\\U000110B3-\\U000110B6\\U000110B9\\U000110BA\\U000110C2\\U00011100-\\U00011102\\U00011127-\\U0001112B\\U0001112D-\\U00011134'
+    '\\U00011173\\U00011180\\U00011181\\U000111B6-\\U000111BE\\U000111C9-\\U000111CC\\U000111CF\\U0001122F-\\U00011231\\U00011234\\U00011236\\U00011237'
+    '\\U0001123E\\U000112DF\\U000112E3-\\U000112EA\\U00011300\\U00011301\\U0001133B\\U0001133C\\U00011340\\U00011366-\\U0001136C\\U00011370-\\U00011374'
+    '\\U00011438-\\U0001143F\\U00011442-\\U00011444\\U00011446\\U0001145E\\U000114B3-\\U000114B8\\U000114BA\\U000114BF\\U000114C0\\U000114C2\\U000114C3'
+    '\\U000115B2-\\U000115B5\\U000115BC\\U000115BD\\U000115BF\\U000115C0\\U000115DC\\U000115DD\\U00011633-\\U0001163A\\U0001163D\\U0001163F\\U00011640'
+    '\\U000116AB\\U000116AD\\U000116B0-\\U000116B5\\U000116B7\\U0001171D-\\U0001171F\\U00011722-\\U00011725\\U00011727-\\U0001172B\\U0001182F-\\U00011837'
+    '\\U00011839\\U0001183A\\U0001193B\\U0001193C\\U0001193E\\U00011943\\U000119D4-\\U000119D7\\U000119DA\\U000119DB\\U000119E0\\U00011A01-\\U00011A0A'
+    '\\U00011A33-\\U00011A38\\U00011A3B-\\U00011A3E\\U00011A47\\U00011A51-\\U00011A56\\U00011A59-\\U00011A5B\\U00011A8A-\\U00011A96\\U00011A98\\U00011A99'
+    '\\U00011C30-\\U00011C36\\U00011C38-\\U00011C3D\\U00011C3F\\U00011C92-\\U00011CA7\\U00011CAA-\\U00011CB0\\U00011CB2\\U00011CB3\\U00011CB5\\U00011CB6'
+    '\\U00011D31-\\U00011D36\\U00011D3A\\U00011D3C\\U00011D3D\\U00011D3F-\\U00011D45\\U00011D47\\U00011D90\\U00011D91\\U00011D95\\U00011D97'
+    '\\U00011EF3\\U00011EF4\\U00016AF0-\\U00016AF4\\U00016B30-\\U00016B36\\U00016B40-\\U00016B43\\U00016F4F\\U00016F8F-\\U00016F9F\\U00016FE0\\U00016FE1'
+    '\\U00016FE3\\U00016FE4\\U0001AFF0-\\U0001AFF3\\U0001AFF5-\\U0001AFFB\\U0001AFFD\\U0001AFFE\\U0001BC9D\\U0001BC9E\\U0001CF00-\\U0001CF2D'
+    '\\U0001CF30-\\U0001CF46\\U0001D167-\\U0001D169\\U0001D17B-\\U0001D182\\U0001D185-\\U0001D18B\\U0001D1AA-\\U0001D1AD\\U0001D242-\\U0001D244'
+    '\\U0001DA00-\\U0001DA36\\U0001DA3B-\\U0001DA6C\\U0001DA75\\U0001DA84\\U0001DA9B-\\U0001DA9F\\U0001DAA1-\\U0001DAAF\\U0001E000-\\U0001E006'
+    '\\U0001E008-\\U0001E018\\U0001E01B-\\U0001E021\\U0001E023\\U0001E024\\U0001E026-\\U0001E02A\\U0001E130-\\U0001E13D\\U0001E2AE\\U0001E2EC-\\U0001E2EF'
+    '\\U0001E8D0-\\U0001E8D6\\U0001E944-\\U0001E94B\\U000E0100-\\U000E01EF';
+COMMENT ON FUNCTION mnemo._unicode_case_ignorable() IS
+    'Inside of a bracket expression: the case-ignorable letters and marks (Lm, Mn). Never NULL. Raises nothing. Source: Unicode 14.0.';
+
+-- part: 101_unicode_normal.sql
+-- Generated by sql/unicode.py from Unicode 14.0: change the generator, not this file.
+
+CREATE FUNCTION mnemo._unicode_reordered()
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN E'\\u0300-\\u034E\\u0350-\\u036F\\u0483-\\u0487\\u0591-\\u05BD\\u05BF\\u05C1\\u05C2\\u05C4\\u05C5\\u05C7\\u0610-\\u061A\\u064B-\\u065F\\u0670'
+    '\\u06D6-\\u06DC\\u06DF-\\u06E4\\u06E7\\u06E8\\u06EA-\\u06ED\\u0711\\u0730-\\u074A\\u07EB-\\u07F3\\u07FD\\u0816-\\u0819\\u081B-\\u0823\\u0825-\\u0827'
+    '\\u0829-\\u082D\\u0859-\\u085B\\u0898-\\u089F\\u08CA-\\u08E1\\u08E3-\\u08FF\\u093C\\u094D\\u0951-\\u0954\\u09BC\\u09CD\\u09FE\\u0A3C\\u0A4D\\u0ABC'
+    '\\u0ACD\\u0B3C\\u0B4D\\u0BCD\\u0C3C\\u0C4D-\\u0C56\\u0CBC\\u0CCD\\u0D3B\\u0D3C\\u0D4D\\u0DCA\\u0E38-\\u0E3A\\u0E48-\\u0E4B\\u0EB8-\\u0EBA'
+    '\\u0EC8-\\u0ECB\\u0F18\\u0F19\\u0F35\\u0F37\\u0F39\\u0F71-\\u0F75\\u0F7A-\\u0F7D\\u0F80-\\u0F84\\u0F86\\u0F87\\u0FC6\\u1037\\u1039\\u103A\\u108D'
+    '\\u135D-\\u135F\\u1714\\u1715\\u1734\\u17D2\\u17DD\\u18A9\\u1939-\\u193B\\u1A17\\u1A18\\u1A60\\u1A75-\\u1A7F\\u1AB0-\\u1ABD\\u1ABF-\\u1ACE\\u1B34'
+    '\\u1B44\\u1B6B-\\u1B73\\u1BAA\\u1BAB\\u1BE6\\u1BF2\\u1BF3\\u1C37\\u1CD0-\\u1CD2\\u1CD4-\\u1CE0\\u1CE2-\\u1CE8\\u1CED\\u1CF4\\u1CF8\\u1CF9'
+    '\\u1DC0-\\u1DFF\\u20D0-\\u20DC\\u20E1\\u20E5-\\u20F0\\u2CEF-\\u2CF1\\u2D7F\\u2DE0-\\u2DFF\\u302A-\\u302F\\u3099\\u309A\\uA66F\\uA674-\\uA67D'
+    '\\uA69E\\uA69F\\uA6F0\\uA6F1\\uA806\\uA82C\\uA8C4\\uA8E0-\\uA8F1\\uA92B-\\uA92D\\uA953\\uA9B3\\uA9C0\\uAAB0\\uAAB2-\\uAAB4\\uAAB7\\uAAB8'
+    '\\uAABE\\uAABF\\uAAC1\\uAAF6\\uABED\\uFB1E\\uFE20-\\uFE2F\\U000101FD\\U000102E0\\U00010376-\\U0001037A\\U00010A0D\\U00010A0F\\U00010A38-\\U00010A3F'
+    '\\U00010AE5\\U00010AE6\\U00010D24-\\U00010D27\\U00010EAB\\U00010EAC\\U00010F46-\\U00010F50\\U00010F82-\\U00010F85\\U00011046\\U00011070\\U0001107F'
+    '\\U000110B9\\U000110BA\\U00011100-\\U00011102\\U00011133\\U00011134\\U00011173\\U000111C0\\U000111CA\\U00011235\\U00011236\\U000112E9\\U000112EA'
+    '\\U0001133B\\U0001133C\\U0001134D\\U00011366-\\U00011374\\U00011442\\U00011446\\U0001145E\\U000114C2\\U000114C3\\U000115BF\\U000115C0\\U0001163F'
+    '\\U000116B6\\U000116B7\\U0001172B\\U00011839\\U0001183A\\U0001193D\\U0001193E\\U00011943\\U000119E0\\U00011A34\\U00011A47\\U00011A99\\U00011C3F'
+    '\\U00011D42\\U00011D44\\U00011D45\\U00011D97\\U00016AF0-\\U00016AF4\\U00016B30-\\U00016B36\\U00016FF0\\U00016FF1\\U0001BC9E\\U0001D165-\\U0001D169'
+    '\\U0001D16D-\\U0001D172\\U0001D17B-\\U0001D182\\U0001D185-\\U0001D18B\\U0001D1AA-\\U0001D1AD\\U0001D242-\\U0001D244\\U0001E000-\\U0001E02A'
+    '\\U0001E130-\\U0001E136\\U0001E2AE\\U0001E2EC-\\U0001E2EF\\U0001E8D0-\\U0001E8D6\\U0001E944-\\U0001E94A';
+COMMENT ON FUNCTION mnemo._unicode_reordered() IS
+    'Inside of a bracket expression: code points that canonical ordering may move. Never NULL. Raises nothing. Source: Unicode 14.0.';
+
+CREATE FUNCTION mnemo._unicode_composed()
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN E'\\u0020-\\u007E\\u00A2\\u00A3\\u00A5\\u00A6\\u00AC\\u00AF\\u00C6\\u00E6\\u00F0\\u00F8\\u0126\\u0127\\u0131\\u014B\\u0153\\u018E\\u0190\\u01AB'
+    '\\u01C0-\\u01C2\\u0222\\u0237\\u0250-\\u0259\\u025B\\u025C\\u025E-\\u027B\\u027D\\u027E\\u0280-\\u0284\\u0288-\\u0292\\u0295\\u0298\\u0299'
+    '\\u029B-\\u029D\\u029F\\u02A1-\\u02AB\\u02D0\\u02D1\\u0374\\u037E\\u0387\\u0391-\\u03A9\\u03B1-\\u03C9\\u03D1\\u03D5\\u03D6\\u03DC\\u03DD'
+    '\\u03F0\\u03F1\\u03F4\\u03F5\\u043D\\u044A\\u044C\\u05D0-\\u05D4\\u05DB-\\u05DD\\u05E2\\u05E8\\u05EA\\u0621-\\u063A\\u0641-\\u064A\\u066E\\u066F'
+    '\\u0671\\u0677\\u0679-\\u067B\\u067E-\\u0680\\u0683\\u0684\\u0686-\\u0688\\u068C-\\u068E\\u0691\\u0698\\u06A1\\u06A4\\u06A6\\u06A9\\u06AD\\u06AF'
+    '\\u06B1\\u06B3\\u06BA\\u06BB\\u06BE\\u06C0\\u06C1\\u06C5-\\u06C9\\u06CB\\u06CC\\u06D0\\u06D2\\u06D3\\u0958-\\u095F\\u09BE\\u09D7-\\u09DF\\u0A33'
+    '\\u0A36\\u0A59-\\u0A5B\\u0A5E\\u0B3E\\u0B56-\\u0B5D\\u0BBE\\u0BD7\\u0CC2\\u0CD5\\u0CD6\\u0D3E\\u0D57\\u0DCF\\u0DDF\\u0F0B\\u0F43\\u0F4D\\u0F52\\u0F57'
+    '\\u0F5C\\u0F69\\u0F76\\u0F78\\u0F93\\u0F9D\\u0FA2\\u0FA7\\u0FAC\\u0FB9\\u102E\\u10DC\\u1100-\\u1112\\u1114\\u1115\\u111A\\u111C-\\u111E'
+    '\\u1120-\\u1123\\u1127\\u1129\\u112B-\\u112F\\u1132\\u1136\\u1140\\u1147\\u114C\\u1157-\\u1159\\u1160-\\u1175\\u1184\\u1185\\u1188\\u1191\\u1192'
+    '\\u1194\\u119E\\u11A1\\u11A8-\\u11C2\\u11C7\\u11C8\\u11CC\\u11CE\\u11D3\\u11D7\\u11D9\\u11DD\\u11DF\\u11F1\\u11F2\\u1B35\\u1D02\\u1D16\\u1D17'
+    '\\u1D1C\\u1D1D\\u1D25\\u1D7B\\u1D85\\u1D91\\u1F71\\u1F73\\u1F75\\u1F77\\u1F79\\u1F7B\\u1F7D\\u1FBB\\u1FBE\\u1FC9\\u1FCB\\u1FD3\\u1FDB\\u1FE3\\u1FEB'
+    '\\u1FEE\\u1FEF\\u1FF9\\u1FFB\\u1FFD\\u2000\\u2001\\u2010\\u2013\\u2014\\u2025\\u2026\\u203E\\u20A9\\u2126\\u212A\\u212B\\u2190-\\u2193\\u2202\\u2207'
+    '\\u2211\\u2212\\u2329\\u232A\\u2502\\u25A0\\u25CB\\u2985\\u2986\\u2ADC\\u2C71\\u2D61\\u3001\\u3002\\u3008-\\u3012\\u3014-\\u3017\\u30A1-\\u30AB'
+    '\\u30AD\\u30AF\\u30B1\\u30B3\\u30B5\\u30B7\\u30B9\\u30BB\\u30BD\\u30BF\\u30C1\\u30C3\\u30C4\\u30C6-\\u30C8\\u30CA-\\u30CF\\u30D2\\u30D5\\u30D8\\u30DB'
+    '\\u30DE-\\u30ED\\u30EF-\\u30F3\\u30FB\\u30FC\\u3131-\\u3164\\u4E00\\u4E01\\u4E03\\u4E09-\\u4E0B\\u4E19\\u4E28\\u4E2D\\u4E36\\u4E3F\\u4E59\\u4E5D'
+    '\\u4E85\\u4E8C\\u4E94\\u4EA0\\u4EA4\\u4EBA\\u4F01\\u4F11\\u512A\\u513F\\u5165\\u516B\\u516D\\u5182\\u518D\\u5196\\u5199\\u51AB\\u51E0\\u51F5\\u5200'
+    '\\u521D\\u524D\\u5272\\u529B\\u52B4\\u52F9\\u5315\\u531A\\u5338\\u533B\\u5341\\u5344\\u5345\\u5354\\u535C\\u5369\\u5370\\u5382\\u53B6\\u53C8\\u53CC'
+    '\\u53E3\\u53EF\\u53F3\\u5408\\u540D\\u5439\\u554F\\u55B6\\u56D7\\u56DB\\u571F\\u5730\\u58EB\\u58F0\\u5902\\u590A\\u5915\\u591A\\u591C\\u5927\\u5929'
+    '\\u5973\\u5B50\\u5B57\\u5B66\\u5B80\\u5B97\\u5BF8\\u5C0F\\u5C22\\u5C38\\u5C6E\\u5C71\\u5DDB\\u5DE5\\u5DE6\\u5DF1\\u5DFE\\u5E72\\u5E7A\\u5E7C\\u5E7F'
+    '\\u5EF4\\u5EFE\\u5F0B\\u5F13\\u5F50\\u5F61\\u5F73\\u5F8C\\u5F97\\u5FC3\\u6208\\u6236\\u624B\\u6253\\u6295\\u6307\\u6355\\u652F\\u6534\\u6587\\u6597'
+    '\\u6599\\u65A4\\u65B0\\u65B9\\u65E0\\u65E5\\u6620\\u66F0\\u6708\\u6709\\u6728\\u682A\\u6B20\\u6B62\\u6B63\\u6B79\\u6BB3\\u6BCB\\u6BCD\\u6BD4\\u6BDB'
+    '\\u6C0F\\u6C14\\u6C34\\u6CE8\\u6E80\\u6F14\\u706B\\u7121\\u722A\\u7236\\u723B\\u723F\\u7247\\u7259\\u725B\\u7279\\u72AC\\u7384\\u7389\\u74DC\\u74E6'
+    '\\u7518\\u751F\\u7528\\u7530\\u7532\\u7533\\u7537\\u758B\\u7592\\u7676\\u767D\\u76AE\\u76BF\\u76E3\\u76EE\\u77DB\\u77E2\\u77F3\\u793A\\u793E\\u795D'
+    '\\u7981\\u79B8\\u79BE\\u79D8\\u7A74\\u7A7A\\u7ACB\\u7AF9\\u7B8F\\u7C73\\u7CF8\\u7D42\\u7F36\\u7F51\\u7F8A\\u7FBD\\u8001\\u800C\\u8012\\u8033\\u807F'
+    '\\u8089\\u81E3\\u81EA\\u81F3\\u81FC\\u820C\\u821B\\u821F\\u826E\\u8272\\u8278\\u864D\\u866B\\u8840\\u884C\\u8863\\u897E\\u898B\\u89D2\\u89E3\\u8A00'
+    '\\u8C37\\u8C46\\u8C55\\u8C78\\u8C9D\\u8CA1\\u8CA9\\u8CC7\\u8D64\\u8D70\\u8DB3\\u8EAB\\u8ECA\\u8F9B\\u8FB0\\u8FB5\\u904A\\u9069\\u9091\\u9149\\u914D'
+    '\\u91C6\\u91CC\\u91D1\\u9577\\u9580\\u961C\\u96B6\\u96B9\\u96E8\\u9751\\u975E\\u9762\\u9769\\u97CB\\u97ED\\u97F3\\u9801\\u9805\\u98A8\\u98DB\\u98DF'
+    '\\u9996\\u9999\\u99AC\\u9AA8\\u9AD8\\u9ADF\\u9B25\\u9B2F\\u9B32\\u9B3C\\u9B5A\\u9CE5\\u9E75\\u9E7F\\u9EA5\\u9EBB\\u9EC3\\u9ECD\\u9ED1\\u9EF9\\u9EFD'
+    '\\u9F0E\\u9F13\\u9F20\\u9F3B\\u9F4A\\u9F52\\u9F8D\\u9F9C\\u9F9F\\u9FA0\\uA727\\uA76F\\uA78E\\uAB37\\uAB52\\uAB66\\uAB67\\uF900-\\uFA0D\\uFA10\\uFA12'
+    '\\uFA15-\\uFA1E\\uFA20\\uFA22\\uFA25\\uFA26\\uFA2A-\\uFAD9\\uFB1D\\uFB1F\\uFB2A-\\uFB4E\\U00011127\\U0001133E\\U00011357\\U000114B0\\U000114BA'
+    '\\U000114BD\\U000115AF\\U00011930\\U0001D15E-\\U0001D164\\U0001D1BB-\\U0001D1C0\\U0001DF04-\\U0001DF06\\U0001DF08\\U0001DF0A\\U0001DF1E'
+    '\\U0002F800-\\U0002FA1D';
+COMMENT ON FUNCTION mnemo._unicode_composed() IS
+    'Inside of a bracket expression: the others that NFC may replace, or join to the code point before them. Never NULL. Raises nothing. Source: '
+    'Unicode 14.0.';
+
+CREATE FUNCTION mnemo._unicode_unassigned()
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN E'\\u0378\\u0379\\u0380-\\u0383\\u038B\\u038D\\u03A2\\u0530\\u0557\\u0558\\u058B\\u058C\\u0590\\u05C8-\\u05CF\\u05EB-\\u05EE\\u05F5-\\u05FF\\u070E'
+    '\\u074B\\u074C\\u07B2-\\u07BF\\u07FB\\u07FC\\u082E\\u082F\\u083F\\u085C\\u085D\\u085F\\u086B-\\u086F\\u088F\\u0892-\\u0897\\u0984\\u098D\\u098E'
+    '\\u0991\\u0992\\u09A9\\u09B1\\u09B3-\\u09B5\\u09BA\\u09BB\\u09C5\\u09C6\\u09C9\\u09CA\\u09CF-\\u09D6\\u09D8-\\u09DB\\u09DE\\u09E4\\u09E5'
+    '\\u09FF\\u0A00\\u0A04\\u0A0B-\\u0A0E\\u0A11\\u0A12\\u0A29\\u0A31\\u0A34\\u0A37\\u0A3A\\u0A3B\\u0A3D\\u0A43-\\u0A46\\u0A49\\u0A4A\\u0A4E-\\u0A50'
+    '\\u0A52-\\u0A58\\u0A5D\\u0A5F-\\u0A65\\u0A77-\\u0A80\\u0A84\\u0A8E\\u0A92\\u0AA9\\u0AB1\\u0AB4\\u0ABA\\u0ABB\\u0AC6\\u0ACA\\u0ACE\\u0ACF'
+    '\\u0AD1-\\u0ADF\\u0AE4\\u0AE5\\u0AF2-\\u0AF8\\u0B00\\u0B04\\u0B0D\\u0B0E\\u0B11\\u0B12\\u0B29\\u0B31\\u0B34\\u0B3A\\u0B3B\\u0B45\\u0B46\\u0B49\\u0B4A'
+    '\\u0B4E-\\u0B54\\u0B58-\\u0B5B\\u0B5E\\u0B64\\u0B65\\u0B78-\\u0B81\\u0B84\\u0B8B-\\u0B8D\\u0B91\\u0B96-\\u0B98\\u0B9B\\u0B9D\\u0BA0-\\u0BA2'
+    '\\u0BA5-\\u0BA7\\u0BAB-\\u0BAD\\u0BBA-\\u0BBD\\u0BC3-\\u0BC5\\u0BC9\\u0BCE\\u0BCF\\u0BD1-\\u0BD6\\u0BD8-\\u0BE5\\u0BFB-\\u0BFF\\u0C0D\\u0C11\\u0C29'
+    '\\u0C3A\\u0C3B\\u0C45\\u0C49\\u0C4E-\\u0C54\\u0C57\\u0C5B\\u0C5C\\u0C5E\\u0C5F\\u0C64\\u0C65\\u0C70-\\u0C76\\u0C8D\\u0C91\\u0CA9\\u0CB4\\u0CBA\\u0CBB'
+    '\\u0CC5\\u0CC9\\u0CCE-\\u0CD4\\u0CD7-\\u0CDC\\u0CDF\\u0CE4\\u0CE5\\u0CF0\\u0CF3-\\u0CFF\\u0D0D\\u0D11\\u0D45\\u0D49\\u0D50-\\u0D53\\u0D64\\u0D65'
+    '\\u0D80\\u0D84\\u0D97-\\u0D99\\u0DB2\\u0DBC\\u0DBE\\u0DBF\\u0DC7-\\u0DC9\\u0DCB-\\u0DCE\\u0DD5\\u0DD7\\u0DE0-\\u0DE5\\u0DF0\\u0DF1\\u0DF5-\\u0E00'
+    '\\u0E3B-\\u0E3E\\u0E5C-\\u0E80\\u0E83\\u0E85\\u0E8B\\u0EA4\\u0EA6\\u0EBE\\u0EBF\\u0EC5\\u0EC7\\u0ECE\\u0ECF\\u0EDA\\u0EDB\\u0EE0-\\u0EFF\\u0F48'
+    '\\u0F6D-\\u0F70\\u0F98\\u0FBD\\u0FCD\\u0FDB-\\u0FFF\\u10C6\\u10C8-\\u10CC\\u10CE\\u10CF\\u1249\\u124E\\u124F\\u1257\\u1259\\u125E\\u125F\\u1289'
+    '\\u128E\\u128F\\u12B1\\u12B6\\u12B7\\u12BF\\u12C1\\u12C6\\u12C7\\u12D7\\u1311\\u1316\\u1317\\u135B\\u135C\\u137D-\\u137F\\u139A-\\u139F\\u13F6\\u13F7'
+    '\\u13FE\\u13FF\\u169D-\\u169F\\u16F9-\\u16FF\\u1716-\\u171E\\u1737-\\u173F\\u1754-\\u175F\\u176D\\u1771\\u1774-\\u177F\\u17DE\\u17DF\\u17EA-\\u17EF'
+    '\\u17FA-\\u17FF\\u181A-\\u181F\\u1879-\\u187F\\u18AB-\\u18AF\\u18F6-\\u18FF\\u191F\\u192C-\\u192F\\u193C-\\u193F\\u1941-\\u1943\\u196E\\u196F'
+    '\\u1975-\\u197F\\u19AC-\\u19AF\\u19CA-\\u19CF\\u19DB-\\u19DD\\u1A1C\\u1A1D\\u1A5F\\u1A7D\\u1A7E\\u1A8A-\\u1A8F\\u1A9A-\\u1A9F\\u1AAE\\u1AAF'
+    '\\u1ACF-\\u1AFF\\u1B4D-\\u1B4F\\u1B7F\\u1BF4-\\u1BFB\\u1C38-\\u1C3A\\u1C4A-\\u1C4C\\u1C89-\\u1C8F\\u1CBB\\u1CBC\\u1CC8-\\u1CCF\\u1CFB-\\u1CFF'
+    '\\u1F16\\u1F17\\u1F1E\\u1F1F\\u1F46\\u1F47\\u1F4E\\u1F4F\\u1F58\\u1F5A\\u1F5C\\u1F5E\\u1F7E\\u1F7F\\u1FB5\\u1FC5\\u1FD4\\u1FD5\\u1FDC\\u1FF0\\u1FF1'
+    '\\u1FF5\\u1FFF\\u2065\\u2072\\u2073\\u208F\\u209D-\\u209F\\u20C1-\\u20CF\\u20F1-\\u20FF\\u218C-\\u218F\\u2427-\\u243F\\u244B-\\u245F\\u2B74\\u2B75'
+    '\\u2B96\\u2CF4-\\u2CF8\\u2D26\\u2D28-\\u2D2C\\u2D2E\\u2D2F\\u2D68-\\u2D6E\\u2D71-\\u2D7E\\u2D97-\\u2D9F\\u2DA7\\u2DAF\\u2DB7\\u2DBF\\u2DC7\\u2DCF'
+    '\\u2DD7\\u2DDF\\u2E5E-\\u2E7F\\u2E9A\\u2EF4-\\u2EFF\\u2FD6-\\u2FEF\\u2FFC-\\u2FFF\\u3040\\u3097\\u3098\\u3100-\\u3104\\u3130\\u318F\\u31E4-\\u31EF'
+    '\\u321F\\uA48D-\\uA48F\\uA4C7-\\uA4CF\\uA62C-\\uA63F\\uA6F8-\\uA6FF\\uA7CB-\\uA7CF\\uA7D2\\uA7D4\\uA7DA-\\uA7F1\\uA82D-\\uA82F\\uA83A-\\uA83F'
+    '\\uA878-\\uA87F\\uA8C6-\\uA8CD\\uA8DA-\\uA8DF\\uA954-\\uA95E\\uA97D-\\uA97F\\uA9CE\\uA9DA-\\uA9DD\\uA9FF\\uAA37-\\uAA3F\\uAA4E\\uAA4F\\uAA5A\\uAA5B'
+    '\\uAAC3-\\uAADA\\uAAF7-\\uAB00\\uAB07\\uAB08\\uAB0F\\uAB10\\uAB17-\\uAB1F\\uAB27\\uAB2F\\uAB6C-\\uAB6F\\uABEE\\uABEF\\uABFA-\\uABFF\\uD7A4-\\uD7AF'
+    '\\uD7C7-\\uD7CA\\uD7FC-\\uD7FF\\uFA6E\\uFA6F\\uFADA-\\uFAFF\\uFB07-\\uFB12\\uFB18-\\uFB1C\\uFB37\\uFB3D\\uFB3F\\uFB42\\uFB45\\uFBC3-\\uFBD2'
+    '\\uFD90\\uFD91\\uFDC8-\\uFDCE\\uFDD0-\\uFDEF\\uFE1A-\\uFE1F\\uFE53\\uFE67\\uFE6C-\\uFE6F\\uFE75\\uFEFD\\uFEFE\\uFF00\\uFFBF-\\uFFC1\\uFFC8\\uFFC9'
+    '\\uFFD0\\uFFD1\\uFFD8\\uFFD9\\uFFDD-\\uFFDF\\uFFE7\\uFFEF-\\uFFF8\\uFFFE\\uFFFF\\U0001000C\\U00010027\\U0001003B\\U0001003E\\U0001004E\\U0001004F'
+    '\\U0001005E-\\U0001007F\\U000100FB-\\U000100FF\\U00010103-\\U00010106\\U00010134-\\U00010136\\U0001018F\\U0001019D-\\U0001019F\\U000101A1-\\U000101CF'
+    '\\U000101FE-\\U0001027F\\U0001029D-\\U0001029F\\U000102D1-\\U000102DF\\U000102FC-\\U000102FF\\U00010324-\\U0001032C\\U0001034B-\\U0001034F'
+    '\\U0001037B-\\U0001037F\\U0001039E\\U000103C4-\\U000103C7\\U000103D6-\\U000103FF\\U0001049E\\U0001049F\\U000104AA-\\U000104AF\\U000104D4-\\U000104D7'
+    '\\U000104FC-\\U000104FF\\U00010528-\\U0001052F\\U00010564-\\U0001056E\\U0001057B\\U0001058B\\U00010593\\U00010596\\U000105A2\\U000105B2\\U000105BA'
+    '\\U000105BD-\\U000105FF\\U00010737-\\U0001073F\\U00010756-\\U0001075F\\U00010768-\\U0001077F\\U00010786\\U000107B1\\U000107BB-\\U000107FF'
+    '\\U00010806\\U00010807\\U00010809\\U00010836\\U00010839-\\U0001083B\\U0001083D\\U0001083E\\U00010856\\U0001089F-\\U000108A6\\U000108B0-\\U000108DF'
+    '\\U000108F3\\U000108F6-\\U000108FA\\U0001091C-\\U0001091E\\U0001093A-\\U0001093E\\U00010940-\\U0001097F\\U000109B8-\\U000109BB\\U000109D0\\U000109D1'
+    '\\U00010A04\\U00010A07-\\U00010A0B\\U00010A14\\U00010A18\\U00010A36\\U00010A37\\U00010A3B-\\U00010A3E\\U00010A49-\\U00010A4F\\U00010A59-\\U00010A5F'
+    '\\U00010AA0-\\U00010ABF\\U00010AE7-\\U00010AEA\\U00010AF7-\\U00010AFF\\U00010B36-\\U00010B38\\U00010B56\\U00010B57\\U00010B73-\\U00010B77'
+    '\\U00010B92-\\U00010B98\\U00010B9D-\\U00010BA8\\U00010BB0-\\U00010BFF\\U00010C49-\\U00010C7F\\U00010CB3-\\U00010CBF\\U00010CF3-\\U00010CF9'
+    '\\U00010D28-\\U00010D2F\\U00010D3A-\\U00010E5F\\U00010E7F\\U00010EAA\\U00010EAE\\U00010EAF\\U00010EB2-\\U00010EFF\\U00010F28-\\U00010F2F'
+    '\\U00010F5A-\\U00010F6F\\U00010F8A-\\U00010FAF\\U00010FCC-\\U00010FDF\\U00010FF7-\\U00010FFF\\U0001104E-\\U00011051\\U00011076-\\U0001107E'
+    '\\U000110C3-\\U000110CC\\U000110CE\\U000110CF\\U000110E9-\\U000110EF\\U000110FA-\\U000110FF\\U00011135\\U00011148-\\U0001114F\\U00011177-\\U0001117F'
+    '\\U000111E0\\U000111F5-\\U000111FF\\U00011212\\U0001123F-\\U0001127F\\U00011287\\U00011289\\U0001128E\\U0001129E\\U000112AA-\\U000112AF'
+    '\\U000112EB-\\U000112EF\\U000112FA-\\U000112FF\\U00011304\\U0001130D\\U0001130E\\U00011311\\U00011312\\U00011329\\U00011331\\U00011334\\U0001133A'
+    '\\U00011345\\U00011346\\U00011349\\U0001134A\\U0001134E\\U0001134F\\U00011351-\\U00011356\\U00011358-\\U0001135C\\U00011364\\U00011365'
+    '\\U0001136D-\\U0001136F\\U00011375-\\U000113FF\\U0001145C\\U00011462-\\U0001147F\\U000114C8-\\U000114CF\\U000114DA-\\U0001157F\\U000115B6\\U000115B7'
+    '\\U000115DE-\\U000115FF\\U00011645-\\U0001164F\\U0001165A-\\U0001165F\\U0001166D-\\U0001167F\\U000116BA-\\U000116BF\\U000116CA-\\U000116FF'
+    '\\U0001171B\\U0001171C\\U0001172C-\\U0001172F\\U00011747-\\U000117FF\\U0001183C-\\U0001189F\\U000118F3-\\U000118FE\\U00011907\\U00011908'
+    '\\U0001190A\\U0001190B\\U00011914\\U00011917\\U00011936\\U00011939\\U0001193A\\U00011947-\\U0001194F\\U0001195A-\\U0001199F\\U000119A8\\U000119A9'
+    '\\U000119D8\\U000119D9\\U000119E5-\\U000119FF\\U00011A48-\\U00011A4F\\U00011AA3-\\U00011AAF\\U00011AF9-\\U00011BFF\\U00011C09\\U00011C37'
+    '\\U00011C46-\\U00011C4F\\U00011C6D-\\U00011C6F\\U00011C90\\U00011C91\\U00011CA8\\U00011CB7-\\U00011CFF\\U00011D07\\U00011D0A\\U00011D37-\\U00011D39'
+    '\\U00011D3B\\U00011D3E\\U00011D48-\\U00011D4F\\U00011D5A-\\U00011D5F\\U00011D66\\U00011D69\\U00011D8F\\U00011D92\\U00011D99-\\U00011D9F'
+    '\\U00011DAA-\\U00011EDF\\U00011EF9-\\U00011FAF\\U00011FB1-\\U00011FBF\\U00011FF2-\\U00011FFE\\U0001239A-\\U000123FF\\U0001246F\\U00012475-\\U0001247F'
+    '\\U00012544-\\U00012F8F\\U00012FF3-\\U00012FFF\\U0001342F\\U00013439-\\U000143FF\\U00014647-\\U000167FF\\U00016A39-\\U00016A3F\\U00016A5F'
+    '\\U00016A6A-\\U00016A6D\\U00016ABF\\U00016ACA-\\U00016ACF\\U00016AEE\\U00016AEF\\U00016AF6-\\U00016AFF\\U00016B46-\\U00016B4F\\U00016B5A\\U00016B62'
+    '\\U00016B78-\\U00016B7C\\U00016B90-\\U00016E3F\\U00016E9B-\\U00016EFF\\U00016F4B-\\U00016F4E\\U00016F88-\\U00016F8E\\U00016FA0-\\U00016FDF'
+    '\\U00016FE5-\\U00016FEF\\U00016FF2-\\U00016FFF\\U000187F8-\\U000187FF\\U00018CD6-\\U00018CFF\\U00018D09-\\U0001AFEF\\U0001AFF4\\U0001AFFC\\U0001AFFF'
+    '\\U0001B123-\\U0001B14F\\U0001B153-\\U0001B163\\U0001B168-\\U0001B16F\\U0001B2FC-\\U0001BBFF\\U0001BC6B-\\U0001BC6F\\U0001BC7D-\\U0001BC7F'
+    '\\U0001BC89-\\U0001BC8F\\U0001BC9A\\U0001BC9B\\U0001BCA4-\\U0001CEFF\\U0001CF2E\\U0001CF2F\\U0001CF47-\\U0001CF4F\\U0001CFC4-\\U0001CFFF'
+    '\\U0001D0F6-\\U0001D0FF\\U0001D127\\U0001D128\\U0001D1EB-\\U0001D1FF\\U0001D246-\\U0001D2DF\\U0001D2F4-\\U0001D2FF\\U0001D357-\\U0001D35F'
+    '\\U0001D379-\\U0001D3FF\\U0001D455\\U0001D49D\\U0001D4A0\\U0001D4A1\\U0001D4A3\\U0001D4A4\\U0001D4A7\\U0001D4A8\\U0001D4AD\\U0001D4BA\\U0001D4BC'
+    '\\U0001D4C4\\U0001D506\\U0001D50B\\U0001D50C\\U0001D515\\U0001D51D\\U0001D53A\\U0001D53F\\U0001D545\\U0001D547-\\U0001D549\\U0001D551'
+    '\\U0001D6A6\\U0001D6A7\\U0001D7CC\\U0001D7CD\\U0001DA8C-\\U0001DA9A\\U0001DAA0\\U0001DAB0-\\U0001DEFF\\U0001DF1F-\\U0001DFFF\\U0001E007'
+    '\\U0001E019\\U0001E01A\\U0001E022\\U0001E025\\U0001E02B-\\U0001E0FF\\U0001E12D-\\U0001E12F\\U0001E13E\\U0001E13F\\U0001E14A-\\U0001E14D'
+    '\\U0001E150-\\U0001E28F\\U0001E2AF-\\U0001E2BF\\U0001E2FA-\\U0001E2FE\\U0001E300-\\U0001E7DF\\U0001E7E7\\U0001E7EC\\U0001E7EF\\U0001E7FF'
+    '\\U0001E8C5\\U0001E8C6\\U0001E8D7-\\U0001E8FF\\U0001E94C-\\U0001E94F\\U0001E95A-\\U0001E95D\\U0001E960-\\U0001EC70\\U0001ECB5-\\U0001ED00'
+    '\\U0001ED3E-\\U0001EDFF\\U0001EE04\\U0001EE20\\U0001EE23\\U0001EE25\\U0001EE26\\U0001EE28\\U0001EE33\\U0001EE38\\U0001EE3A\\U0001EE3C-\\U0001EE41'
+    '\\U0001EE43-\\U0001EE46\\U0001EE48\\U0001EE4A\\U0001EE4C\\U0001EE50\\U0001EE53\\U0001EE55\\U0001EE56\\U0001EE58\\U0001EE5A\\U0001EE5C\\U0001EE5E'
+    '\\U0001EE60\\U0001EE63\\U0001EE65\\U0001EE66\\U0001EE6B\\U0001EE73\\U0001EE78\\U0001EE7D\\U0001EE7F\\U0001EE8A\\U0001EE9C-\\U0001EEA0\\U0001EEA4'
+    '\\U0001EEAA\\U0001EEBC-\\U0001EEEF\\U0001EEF2-\\U0001EFFF\\U0001F02C-\\U0001F02F\\U0001F094-\\U0001F09F\\U0001F0AF\\U0001F0B0\\U0001F0C0\\U0001F0D0'
+    '\\U0001F0F6-\\U0001F0FF\\U0001F1AE-\\U0001F1E5\\U0001F203-\\U0001F20F\\U0001F23C-\\U0001F23F\\U0001F249-\\U0001F24F\\U0001F252-\\U0001F25F'
+    '\\U0001F266-\\U0001F2FF\\U0001F6D8-\\U0001F6DC\\U0001F6ED-\\U0001F6EF\\U0001F6FD-\\U0001F6FF\\U0001F774-\\U0001F77F\\U0001F7D9-\\U0001F7DF'
+    '\\U0001F7EC-\\U0001F7EF\\U0001F7F1-\\U0001F7FF\\U0001F80C-\\U0001F80F\\U0001F848-\\U0001F84F\\U0001F85A-\\U0001F85F\\U0001F888-\\U0001F88F'
+    '\\U0001F8AE\\U0001F8AF\\U0001F8B2-\\U0001F8FF\\U0001FA54-\\U0001FA5F\\U0001FA6E\\U0001FA6F\\U0001FA75-\\U0001FA77\\U0001FA7D-\\U0001FA7F'
+    '\\U0001FA87-\\U0001FA8F\\U0001FAAD-\\U0001FAAF\\U0001FABB-\\U0001FABF\\U0001FAC6-\\U0001FACF\\U0001FADA-\\U0001FADF\\U0001FAE8-\\U0001FAEF'
+    '\\U0001FAF7-\\U0001FAFF\\U0001FB93\\U0001FBCB-\\U0001FBEF\\U0001FBFA-\\U0001FFFF\\U0002A6E0-\\U0002A6FF\\U0002B739-\\U0002B73F\\U0002B81E\\U0002B81F'
+    '\\U0002CEA2-\\U0002CEAF\\U0002EBE1-\\U0002F7FF\\U0002FA1E-\\U0002FFFF\\U0003134B-\\U000E0000\\U000E0002-\\U000E001F\\U000E0080-\\U000E00FF'
+    '\\U000E01F0-\\U000EFFFF\\U000FFFFE\\U000FFFFF\\U0010FFFE\\U0010FFFF';
+COMMENT ON FUNCTION mnemo._unicode_unassigned() IS
+    'Inside of a bracket expression: code points without a character, noncharacters among them. Never NULL. Raises nothing. Source: Unicode 14.0.';
+
+CREATE FUNCTION mnemo._unicode_combining_classes()
+RETURNS integer[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN '{{768,788,230},{789,789,232},{790,793,220},{794,794,232},{795,795,216},{796,800,220},{801,802,202},{803,806,220},{807,808,202},{809,819,220},'
+    '{820,824,1},{825,828,220},{829,835,230},{837,837,240},{838,838,230},{839,841,220},{842,844,230},{845,846,220},{848,850,230},{851,854,220},'
+    '{855,855,230},{856,856,232},{857,858,220},{859,859,230},{860,860,233},{861,862,234},{863,863,233},{864,865,234},{866,866,233},{867,879,230},'
+    '{1155,1159,230},{1425,1425,220},{1426,1429,230},{1430,1430,220},{1431,1433,230},{1434,1434,222},{1435,1435,220},{1436,1441,230},{1442,1447,220},'
+    '{1448,1449,230},{1450,1450,220},{1451,1452,230},{1453,1453,222},{1454,1454,228},{1455,1455,230},{1456,1456,10},{1457,1457,11},{1458,1458,12},'
+    '{1459,1459,13},{1460,1460,14},{1461,1461,15},{1462,1462,16},{1463,1463,17},{1464,1464,18},{1465,1466,19},{1467,1467,20},{1468,1468,21},'
+    '{1469,1469,22},{1471,1471,23},{1473,1473,24},{1474,1474,25},{1476,1476,230},{1477,1477,220},{1479,1479,18},{1552,1559,230},{1560,1560,30},'
+    '{1561,1561,31},{1562,1562,32},{1611,1611,27},{1612,1612,28},{1613,1613,29},{1614,1614,30},{1615,1615,31},{1616,1616,32},{1617,1617,33},'
+    '{1618,1618,34},{1619,1620,230},{1621,1622,220},{1623,1627,230},{1628,1628,220},{1629,1630,230},{1631,1631,220},{1648,1648,35},{1750,1756,230},'
+    '{1759,1762,230},{1763,1763,220},{1764,1764,230},{1767,1768,230},{1770,1770,220},{1771,1772,230},{1773,1773,220},{1809,1809,36},{1840,1840,230},'
+    '{1841,1841,220},{1842,1843,230},{1844,1844,220},{1845,1846,230},{1847,1849,220},{1850,1850,230},{1851,1852,220},{1853,1853,230},{1854,1854,220},'
+    '{1855,1857,230},{1858,1858,220},{1859,1859,230},{1860,1860,220},{1861,1861,230},{1862,1862,220},{1863,1863,230},{1864,1864,220},{1865,1866,230},'
+    '{2027,2033,230},{2034,2034,220},{2035,2035,230},{2045,2045,220},{2070,2073,230},{2075,2083,230},{2085,2087,230},{2089,2093,230},{2137,2139,220},'
+    '{2200,2200,230},{2201,2203,220},{2204,2207,230},{2250,2254,230},{2255,2259,220},{2260,2273,230},{2275,2275,220},{2276,2277,230},{2278,2278,220},'
+    '{2279,2280,230},{2281,2281,220},{2282,2284,230},{2285,2287,220},{2288,2288,27},{2289,2289,28},{2290,2290,29},{2291,2293,230},{2294,2294,220},'
+    '{2295,2296,230},{2297,2298,220},{2299,2303,230},{2364,2364,7},{2381,2381,9},{2385,2385,230},{2386,2386,220},{2387,2388,230},{2492,2492,7},'
+    '{2509,2509,9},{2558,2558,230},{2620,2620,7},{2637,2637,9},{2748,2748,7},{2765,2765,9},{2876,2876,7},{2893,2893,9},{3021,3021,9},{3132,3132,7},'
+    '{3149,3149,9},{3157,3157,84},{3158,3158,91},{3260,3260,7},{3277,3277,9},{3387,3388,9},{3405,3405,9},{3530,3530,9},{3640,3641,103},{3642,3642,9},'
+    '{3656,3659,107},{3768,3769,118},{3770,3770,9},{3784,3787,122},{3864,3865,220},{3893,3893,220},{3895,3895,220},{3897,3897,216},{3953,3953,129},'
+    '{3954,3954,130},{3956,3956,132},{3962,3965,130},{3968,3968,130},{3970,3971,230},{3972,3972,9},{3974,3975,230},{4038,4038,220},{4151,4151,7},'
+    '{4153,4154,9},{4237,4237,220},{4957,4959,230},{5908,5909,9},{5940,5940,9},{6098,6098,9},{6109,6109,230},{6313,6313,228},{6457,6457,222},'
+    '{6458,6458,230},{6459,6459,220},{6679,6679,230},{6680,6680,220},{6752,6752,9},{6773,6780,230},{6783,6783,220},{6832,6836,230},{6837,6842,220},'
+    '{6843,6844,230},{6845,6845,220},{6847,6848,220},{6849,6850,230},{6851,6852,220},{6853,6857,230},{6858,6858,220},{6859,6862,230},{6964,6964,7},'
+    '{6980,6980,9},{7019,7019,230},{7020,7020,220},{7021,7027,230},{7082,7083,9},{7142,7142,7},{7154,7155,9},{7223,7223,7},{7376,7378,230},{7380,7380,1},'
+    '{7381,7385,220},{7386,7387,230},{7388,7391,220},{7392,7392,230},{7394,7400,1},{7405,7405,220},{7412,7412,230},{7416,7417,230},{7616,7617,230},'
+    '{7618,7618,220},{7619,7625,230},{7626,7626,220},{7627,7628,230},{7629,7629,234},{7630,7630,214},{7631,7631,220},{7632,7632,202},{7633,7669,230},'
+    '{7670,7670,232},{7671,7672,228},{7673,7673,220},{7674,7674,218},{7675,7675,230},{7676,7676,233},{7677,7677,220},{7678,7678,230},{7679,7679,220},'
+    '{8400,8401,230},{8402,8403,1},{8404,8407,230},{8408,8410,1},{8411,8412,230},{8417,8417,230},{8421,8422,1},{8423,8423,230},{8424,8424,220},'
+    '{8425,8425,230},{8426,8427,1},{8428,8431,220},{8432,8432,230},{11503,11505,230},{11647,11647,9},{11744,11775,230},{12330,12330,218},'
+    '{12331,12331,228},{12332,12332,232},{12333,12333,222},{12334,12335,224},{12441,12442,8},{42607,42607,230},{42612,42621,230},{42654,42655,230},'
+    '{42736,42737,230},{43014,43014,9},{43052,43052,9},{43204,43204,9},{43232,43249,230},{43307,43309,220},{43347,43347,9},{43443,43443,7},'
+    '{43456,43456,9},{43696,43696,230},{43698,43699,230},{43700,43700,220},{43703,43704,230},{43710,43711,230},{43713,43713,230},{43766,43766,9},'
+    '{44013,44013,9},{64286,64286,26},{65056,65062,230},{65063,65069,220},{65070,65071,230},{66045,66045,220},{66272,66272,220},{66422,66426,230},'
+    '{68109,68109,220},{68111,68111,230},{68152,68152,230},{68153,68153,1},{68154,68154,220},{68159,68159,9},{68325,68325,230},{68326,68326,220},'
+    '{68900,68903,230},{69291,69292,230},{69446,69447,220},{69448,69450,230},{69451,69451,220},{69452,69452,230},{69453,69456,220},{69506,69506,230},'
+    '{69507,69507,220},{69508,69508,230},{69509,69509,220},{69702,69702,9},{69744,69744,9},{69759,69759,9},{69817,69817,9},{69818,69818,7},'
+    '{69888,69890,230},{69939,69940,9},{70003,70003,7},{70080,70080,9},{70090,70090,7},{70197,70197,9},{70198,70198,7},{70377,70377,7},{70378,70378,9},'
+    '{70459,70460,7},{70477,70477,9},{70502,70508,230},{70512,70516,230},{70722,70722,9},{70726,70726,7},{70750,70750,230},{70850,70850,9},'
+    '{70851,70851,7},{71103,71103,9},{71104,71104,7},{71231,71231,9},{71350,71350,9},{71351,71351,7},{71467,71467,9},{71737,71737,9},{71738,71738,7},'
+    '{71997,71998,9},{72003,72003,7},{72160,72160,9},{72244,72244,9},{72263,72263,9},{72345,72345,9},{72767,72767,9},{73026,73026,7},{73028,73029,9},'
+    '{73111,73111,9},{92912,92916,1},{92976,92982,230},{94192,94193,6},{113822,113822,1},{119141,119142,216},{119143,119145,1},{119149,119149,226},'
+    '{119150,119154,216},{119163,119170,220},{119173,119177,230},{119178,119179,220},{119210,119213,230},{119362,119364,230},{122880,122886,230},'
+    '{122888,122904,230},{122907,122913,230},{122915,122916,230},{122918,122922,230},{123184,123190,230},{123566,123566,230},{123628,123631,230},'
+    '{125136,125142,220},{125252,125257,230},{125258,125258,7}}'::integer[];
+COMMENT ON FUNCTION mnemo._unicode_combining_classes() IS
+    'Rows of first code point, last code point, canonical combining class, for the classes above 0. Never NULL. Raises nothing. Source: Unicode 14.0.';
+
+-- part: 102_unicode_lower.sql
+-- Generated by sql/unicode.py from Unicode 14.0: change the generator, not this file.
+
+CREATE FUNCTION mnemo._lower_wide(p_text text)
+RETURNS text
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    -- Collation C: a collation of the caller must not decide what a pattern matches.
+    v_text text COLLATE "C" := lower(p_text COLLATE "C");
+BEGIN
+    -- U+03A3 is final after a cased letter when none follows; marks do not count.
+    IF strpos(v_text, E'\u03A3') > 0 THEN
+        v_text := regexp_replace(v_text,
+            '([' || mnemo._unicode_cased() || '][' || mnemo._unicode_case_ignorable()
+            || E']*)\u03A3([' || mnemo._unicode_case_ignorable() || ']*)($|[^'
+            || mnemo._unicode_cased() || mnemo._unicode_case_ignorable() || '])',
+            E'\\1\u03C2\\2\\3', 'g');
+    END IF;
+    IF strpos(v_text, E'\u0130') > 0 THEN
+        v_text := replace(v_text, E'\u0130', E'i\u0307');
+    END IF;
+    IF v_text ~ E'[\u00C0-\u00D6\u00D8-\u00DE]' THEN
+        v_text := translate(v_text,
+            E'\u00C0\u00C1\u00C2\u00C3\u00C4\u00C5\u00C6\u00C7\u00C8\u00C9\u00CA\u00CB\u00CC\u00CD\u00CE\u00CF\u00D0\u00D1\u00D2\u00D3\u00D4\u00D5\u00D6'
+                '\u00D8\u00D9\u00DA\u00DB\u00DC\u00DD\u00DE',
+            E'\u00E0\u00E1\u00E2\u00E3\u00E4\u00E5\u00E6\u00E7\u00E8\u00E9\u00EA\u00EB\u00EC\u00ED\u00EE\u00EF\u00F0\u00F1\u00F2\u00F3\u00F4\u00F5\u00F6'
+                '\u00F8\u00F9\u00FA\u00FB\u00FC\u00FD\u00FE');
+    END IF;
+    IF v_text ~ E'[\u0100\u0102\u0104\u0106\u0108\u010A\u010C\u010E\u0110\u0112\u0114\u0116\u0118\u011A\u011C\u011E\u0120\u0122\u0124\u0126\u0128\u012A'
+        '\u012C\u012E\u0132\u0134\u0136\u0139\u013B\u013D\u013F\u0141\u0143\u0145\u0147\u014A\u014C\u014E\u0150\u0152\u0154\u0156\u0158\u015A\u015C\u015E'
+        '\u0160\u0162\u0164\u0166\u0168\u016A\u016C\u016E\u0170\u0172\u0174\u0176\u0178\u0179\u017B\u017D]' THEN
+        v_text := translate(v_text,
+            E'\u0100\u0102\u0104\u0106\u0108\u010A\u010C\u010E\u0110\u0112\u0114\u0116\u0118\u011A\u011C\u011E\u0120\u0122\u0124\u0126\u0128\u012A\u012C'
+                '\u012E\u0132\u0134\u0136\u0139\u013B\u013D\u013F\u0141\u0143\u0145\u0147\u014A\u014C\u014E\u0150\u0152\u0154\u0156\u0158\u015A\u015C'
+                '\u015E\u0160\u0162\u0164\u0166\u0168\u016A\u016C\u016E\u0170\u0172\u0174\u0176\u0178\u0179\u017B\u017D',
+            E'\u0101\u0103\u0105\u0107\u0109\u010B\u010D\u010F\u0111\u0113\u0115\u0117\u0119\u011B\u011D\u011F\u0121\u0123\u0125\u0127\u0129\u012B\u012D'
+                '\u012F\u0133\u0135\u0137\u013A\u013C\u013E\u0140\u0142\u0144\u0146\u0148\u014B\u014D\u014F\u0151\u0153\u0155\u0157\u0159\u015B\u015D'
+                '\u015F\u0161\u0163\u0165\u0167\u0169\u016B\u016D\u016F\u0171\u0173\u0175\u0177\u00FF\u017A\u017C\u017E');
+    END IF;
+    IF v_text ~ E'[\u0370\u0372\u0376\u037F\u0386\u0388-\u038A\u038C\u038E\u038F\u0391-\u03A1\u03A3-\u03AB\u03CF\u03D8\u03DA\u03DC\u03DE\u03E0\u03E2\u03E4'
+        '\u03E6\u03E8\u03EA\u03EC\u03EE\u03F4\u03F7\u03F9\u03FA\u03FD-\u03FF]' THEN
+        v_text := translate(v_text,
+            E'\u0370\u0372\u0376\u037F\u0386\u0388\u0389\u038A\u038C\u038E\u038F\u0391\u0392\u0393\u0394\u0395\u0396\u0397\u0398\u0399\u039A\u039B\u039C'
+                '\u039D\u039E\u039F\u03A0\u03A1\u03A3\u03A4\u03A5\u03A6\u03A7\u03A8\u03A9\u03AA\u03AB\u03CF\u03D8\u03DA\u03DC\u03DE\u03E0\u03E2\u03E4'
+                '\u03E6\u03E8\u03EA\u03EC\u03EE\u03F4\u03F7\u03F9\u03FA\u03FD\u03FE\u03FF',
+            E'\u0371\u0373\u0377\u03F3\u03AC\u03AD\u03AE\u03AF\u03CC\u03CD\u03CE\u03B1\u03B2\u03B3\u03B4\u03B5\u03B6\u03B7\u03B8\u03B9\u03BA\u03BB\u03BC'
+                '\u03BD\u03BE\u03BF\u03C0\u03C1\u03C3\u03C4\u03C5\u03C6\u03C7\u03C8\u03C9\u03CA\u03CB\u03D7\u03D9\u03DB\u03DD\u03DF\u03E1\u03E3\u03E5'
+                '\u03E7\u03E9\u03EB\u03ED\u03EF\u03B8\u03F8\u03F2\u03FB\u037B\u037C\u037D');
+    END IF;
+    IF v_text ~ E'[\u0400-\u042F]' THEN
+        v_text := translate(v_text,
+            E'\u0400\u0401\u0402\u0403\u0404\u0405\u0406\u0407\u0408\u0409\u040A\u040B\u040C\u040D\u040E\u040F\u0410\u0411\u0412\u0413\u0414\u0415\u0416'
+                '\u0417\u0418\u0419\u041A\u041B\u041C\u041D\u041E\u041F\u0420\u0421\u0422\u0423\u0424\u0425\u0426\u0427\u0428\u0429\u042A\u042B\u042C'
+                '\u042D\u042E\u042F',
+            E'\u0450\u0451\u0452\u0453\u0454\u0455\u0456\u0457\u0458\u0459\u045A\u045B\u045C\u045D\u045E\u045F\u0430\u0431\u0432\u0433\u0434\u0435\u0436'
+                '\u0437\u0438\u0439\u043A\u043B\u043C\u043D\u043E\u043F\u0440\u0441\u0442\u0443\u0444\u0445\u0446\u0447\u0448\u0449\u044A\u044B\u044C'
+                '\u044D\u044E\u044F');
+    END IF;
+    IF v_text ~ E'[\u0180-\u024F\u0460-\u052F\u0531-\u10CD\u13A0-\u1CBF\u1E00-\u1EFF\u1F00-\u1FFF\u2126-\u2CFF\uA640-\uA7FF\uFF21-\uFF3A'
+        '\U00010400-\U0001E921]' THEN
+        IF v_text ~ E'[\u0181\u0182\u0184\u0186\u0187\u0189-\u018B\u018E-\u0191\u0193\u0194\u0196-\u0198\u019C\u019D\u019F\u01A0\u01A2\u01A4\u01A6\u01A7'
+            '\u01A9\u01AC\u01AE\u01AF\u01B1-\u01B3\u01B5\u01B7\u01B8\u01BC\u01C4\u01C5\u01C7\u01C8\u01CA\u01CB\u01CD\u01CF\u01D1\u01D3\u01D5\u01D7\u01D9'
+            '\u01DB\u01DE\u01E0\u01E2\u01E4\u01E6\u01E8\u01EA\u01EC\u01EE\u01F1\u01F2\u01F4\u01F6-\u01F8\u01FA\u01FC\u01FE\u0200\u0202\u0204\u0206\u0208'
+            '\u020A\u020C\u020E\u0210\u0212\u0214\u0216\u0218\u021A\u021C\u021E\u0220\u0222\u0224\u0226\u0228\u022A\u022C\u022E\u0230\u0232\u023A\u023B'
+            '\u023D\u023E\u0241\u0243-\u0246\u0248\u024A\u024C\u024E]' THEN
+            v_text := translate(v_text,
+                E'\u0181\u0182\u0184\u0186\u0187\u0189\u018A\u018B\u018E\u018F\u0190\u0191\u0193\u0194\u0196\u0197\u0198\u019C\u019D\u019F\u01A0\u01A2'
+                    '\u01A4\u01A6\u01A7\u01A9\u01AC\u01AE\u01AF\u01B1\u01B2\u01B3\u01B5\u01B7\u01B8\u01BC\u01C4\u01C5\u01C7\u01C8\u01CA\u01CB\u01CD\u01CF'
+                    '\u01D1\u01D3\u01D5\u01D7\u01D9\u01DB\u01DE\u01E0\u01E2\u01E4\u01E6\u01E8\u01EA\u01EC\u01EE\u01F1\u01F2\u01F4\u01F6\u01F7\u01F8\u01FA'
+                    '\u01FC\u01FE\u0200\u0202\u0204\u0206\u0208\u020A\u020C\u020E\u0210\u0212\u0214\u0216\u0218\u021A\u021C\u021E\u0220\u0222\u0224\u0226'
+                    '\u0228\u022A\u022C\u022E\u0230\u0232\u023A\u023B\u023D\u023E\u0241\u0243\u0244\u0245\u0246\u0248\u024A\u024C\u024E',
+                E'\u0253\u0183\u0185\u0254\u0188\u0256\u0257\u018C\u01DD\u0259\u025B\u0192\u0260\u0263\u0269\u0268\u0199\u026F\u0272\u0275\u01A1\u01A3'
+                    '\u01A5\u0280\u01A8\u0283\u01AD\u0288\u01B0\u028A\u028B\u01B4\u01B6\u0292\u01B9\u01BD\u01C6\u01C6\u01C9\u01C9\u01CC\u01CC\u01CE\u01D0'
+                    '\u01D2\u01D4\u01D6\u01D8\u01DA\u01DC\u01DF\u01E1\u01E3\u01E5\u01E7\u01E9\u01EB\u01ED\u01EF\u01F3\u01F3\u01F5\u0195\u01BF\u01F9\u01FB'
+                    '\u01FD\u01FF\u0201\u0203\u0205\u0207\u0209\u020B\u020D\u020F\u0211\u0213\u0215\u0217\u0219\u021B\u021D\u021F\u019E\u0223\u0225\u0227'
+                    '\u0229\u022B\u022D\u022F\u0231\u0233\u2C65\u023C\u019A\u2C66\u0242\u0180\u0289\u028C\u0247\u0249\u024B\u024D\u024F');
+        END IF;
+        IF v_text ~ E'[\u0460\u0462\u0464\u0466\u0468\u046A\u046C\u046E\u0470\u0472\u0474\u0476\u0478\u047A\u047C\u047E\u0480\u048A\u048C\u048E\u0490'
+            '\u0492\u0494\u0496\u0498\u049A\u049C\u049E\u04A0\u04A2\u04A4\u04A6\u04A8\u04AA\u04AC\u04AE\u04B0\u04B2\u04B4\u04B6\u04B8\u04BA\u04BC\u04BE'
+            '\u04C0\u04C1\u04C3\u04C5\u04C7\u04C9\u04CB\u04CD\u04D0\u04D2\u04D4\u04D6\u04D8\u04DA\u04DC\u04DE\u04E0\u04E2\u04E4\u04E6\u04E8\u04EA\u04EC'
+            '\u04EE\u04F0\u04F2\u04F4\u04F6\u04F8\u04FA\u04FC\u04FE\u0500\u0502\u0504\u0506\u0508\u050A\u050C\u050E\u0510\u0512\u0514\u0516\u0518\u051A'
+            '\u051C\u051E\u0520\u0522\u0524\u0526\u0528\u052A\u052C\u052E]' THEN
+            v_text := translate(v_text,
+                E'\u0460\u0462\u0464\u0466\u0468\u046A\u046C\u046E\u0470\u0472\u0474\u0476\u0478\u047A\u047C\u047E\u0480\u048A\u048C\u048E\u0490\u0492'
+                    '\u0494\u0496\u0498\u049A\u049C\u049E\u04A0\u04A2\u04A4\u04A6\u04A8\u04AA\u04AC\u04AE\u04B0\u04B2\u04B4\u04B6\u04B8\u04BA\u04BC\u04BE'
+                    '\u04C0\u04C1\u04C3\u04C5\u04C7\u04C9\u04CB\u04CD\u04D0\u04D2\u04D4\u04D6\u04D8\u04DA\u04DC\u04DE\u04E0\u04E2\u04E4\u04E6\u04E8\u04EA'
+                    '\u04EC\u04EE\u04F0\u04F2\u04F4\u04F6\u04F8\u04FA\u04FC\u04FE\u0500\u0502\u0504\u0506\u0508\u050A\u050C\u050E\u0510\u0512\u0514\u0516'
+                    '\u0518\u051A\u051C\u051E\u0520\u0522\u0524\u0526\u0528\u052A\u052C\u052E',
+                E'\u0461\u0463\u0465\u0467\u0469\u046B\u046D\u046F\u0471\u0473\u0475\u0477\u0479\u047B\u047D\u047F\u0481\u048B\u048D\u048F\u0491\u0493'
+                    '\u0495\u0497\u0499\u049B\u049D\u049F\u04A1\u04A3\u04A5\u04A7\u04A9\u04AB\u04AD\u04AF\u04B1\u04B3\u04B5\u04B7\u04B9\u04BB\u04BD\u04BF'
+                    '\u04CF\u04C2\u04C4\u04C6\u04C8\u04CA\u04CC\u04CE\u04D1\u04D3\u04D5\u04D7\u04D9\u04DB\u04DD\u04DF\u04E1\u04E3\u04E5\u04E7\u04E9\u04EB'
+                    '\u04ED\u04EF\u04F1\u04F3\u04F5\u04F7\u04F9\u04FB\u04FD\u04FF\u0501\u0503\u0505\u0507\u0509\u050B\u050D\u050F\u0511\u0513\u0515\u0517'
+                    '\u0519\u051B\u051D\u051F\u0521\u0523\u0525\u0527\u0529\u052B\u052D\u052F');
+        END IF;
+        IF v_text ~ E'[\u0531-\u0556\u10A0-\u10C5\u10C7\u10CD]' THEN
+            v_text := translate(v_text,
+                E'\u0531\u0532\u0533\u0534\u0535\u0536\u0537\u0538\u0539\u053A\u053B\u053C\u053D\u053E\u053F\u0540\u0541\u0542\u0543\u0544\u0545\u0546'
+                    '\u0547\u0548\u0549\u054A\u054B\u054C\u054D\u054E\u054F\u0550\u0551\u0552\u0553\u0554\u0555\u0556\u10A0\u10A1\u10A2\u10A3\u10A4\u10A5'
+                    '\u10A6\u10A7\u10A8\u10A9\u10AA\u10AB\u10AC\u10AD\u10AE\u10AF\u10B0\u10B1\u10B2\u10B3\u10B4\u10B5\u10B6\u10B7\u10B8\u10B9\u10BA\u10BB'
+                    '\u10BC\u10BD\u10BE\u10BF\u10C0\u10C1\u10C2\u10C3\u10C4\u10C5\u10C7\u10CD',
+                E'\u0561\u0562\u0563\u0564\u0565\u0566\u0567\u0568\u0569\u056A\u056B\u056C\u056D\u056E\u056F\u0570\u0571\u0572\u0573\u0574\u0575\u0576'
+                    '\u0577\u0578\u0579\u057A\u057B\u057C\u057D\u057E\u057F\u0580\u0581\u0582\u0583\u0584\u0585\u0586\u2D00\u2D01\u2D02\u2D03\u2D04\u2D05'
+                    '\u2D06\u2D07\u2D08\u2D09\u2D0A\u2D0B\u2D0C\u2D0D\u2D0E\u2D0F\u2D10\u2D11\u2D12\u2D13\u2D14\u2D15\u2D16\u2D17\u2D18\u2D19\u2D1A\u2D1B'
+                    '\u2D1C\u2D1D\u2D1E\u2D1F\u2D20\u2D21\u2D22\u2D23\u2D24\u2D25\u2D27\u2D2D');
+        END IF;
+        IF v_text ~ E'[\u13A0-\u13F5\u1C90-\u1CBA\u1CBD-\u1CBF]' THEN
+            v_text := translate(v_text,
+                E'\u13A0\u13A1\u13A2\u13A3\u13A4\u13A5\u13A6\u13A7\u13A8\u13A9\u13AA\u13AB\u13AC\u13AD\u13AE\u13AF\u13B0\u13B1\u13B2\u13B3\u13B4\u13B5'
+                    '\u13B6\u13B7\u13B8\u13B9\u13BA\u13BB\u13BC\u13BD\u13BE\u13BF\u13C0\u13C1\u13C2\u13C3\u13C4\u13C5\u13C6\u13C7\u13C8\u13C9\u13CA\u13CB'
+                    '\u13CC\u13CD\u13CE\u13CF\u13D0\u13D1\u13D2\u13D3\u13D4\u13D5\u13D6\u13D7\u13D8\u13D9\u13DA\u13DB\u13DC\u13DD\u13DE\u13DF\u13E0\u13E1'
+                    '\u13E2\u13E3\u13E4\u13E5\u13E6\u13E7\u13E8\u13E9\u13EA\u13EB\u13EC\u13ED\u13EE\u13EF\u13F0\u13F1\u13F2\u13F3\u13F4\u13F5\u1C90\u1C91'
+                    '\u1C92\u1C93\u1C94\u1C95\u1C96\u1C97\u1C98\u1C99\u1C9A\u1C9B\u1C9C\u1C9D\u1C9E\u1C9F\u1CA0\u1CA1\u1CA2\u1CA3\u1CA4\u1CA5\u1CA6\u1CA7'
+                    '\u1CA8\u1CA9\u1CAA\u1CAB\u1CAC\u1CAD\u1CAE\u1CAF\u1CB0\u1CB1\u1CB2\u1CB3\u1CB4\u1CB5\u1CB6\u1CB7\u1CB8\u1CB9\u1CBA\u1CBD\u1CBE\u1CBF',
+                E'\uAB70\uAB71\uAB72\uAB73\uAB74\uAB75\uAB76\uAB77\uAB78\uAB79\uAB7A\uAB7B\uAB7C\uAB7D\uAB7E\uAB7F\uAB80\uAB81\uAB82\uAB83\uAB84\uAB85'
+                    '\uAB86\uAB87\uAB88\uAB89\uAB8A\uAB8B\uAB8C\uAB8D\uAB8E\uAB8F\uAB90\uAB91\uAB92\uAB93\uAB94\uAB95\uAB96\uAB97\uAB98\uAB99\uAB9A\uAB9B'
+                    '\uAB9C\uAB9D\uAB9E\uAB9F\uABA0\uABA1\uABA2\uABA3\uABA4\uABA5\uABA6\uABA7\uABA8\uABA9\uABAA\uABAB\uABAC\uABAD\uABAE\uABAF\uABB0\uABB1'
+                    '\uABB2\uABB3\uABB4\uABB5\uABB6\uABB7\uABB8\uABB9\uABBA\uABBB\uABBC\uABBD\uABBE\uABBF\u13F8\u13F9\u13FA\u13FB\u13FC\u13FD\u10D0\u10D1'
+                    '\u10D2\u10D3\u10D4\u10D5\u10D6\u10D7\u10D8\u10D9\u10DA\u10DB\u10DC\u10DD\u10DE\u10DF\u10E0\u10E1\u10E2\u10E3\u10E4\u10E5\u10E6\u10E7'
+                    '\u10E8\u10E9\u10EA\u10EB\u10EC\u10ED\u10EE\u10EF\u10F0\u10F1\u10F2\u10F3\u10F4\u10F5\u10F6\u10F7\u10F8\u10F9\u10FA\u10FD\u10FE\u10FF');
+        END IF;
+        IF v_text ~ E'[\u1E00\u1E02\u1E04\u1E06\u1E08\u1E0A\u1E0C\u1E0E\u1E10\u1E12\u1E14\u1E16\u1E18\u1E1A\u1E1C\u1E1E\u1E20\u1E22\u1E24\u1E26\u1E28'
+            '\u1E2A\u1E2C\u1E2E\u1E30\u1E32\u1E34\u1E36\u1E38\u1E3A\u1E3C\u1E3E\u1E40\u1E42\u1E44\u1E46\u1E48\u1E4A\u1E4C\u1E4E\u1E50\u1E52\u1E54\u1E56'
+            '\u1E58\u1E5A\u1E5C\u1E5E\u1E60\u1E62\u1E64\u1E66\u1E68\u1E6A\u1E6C\u1E6E\u1E70\u1E72\u1E74\u1E76\u1E78\u1E7A\u1E7C\u1E7E\u1E80\u1E82\u1E84'
+            '\u1E86\u1E88\u1E8A\u1E8C\u1E8E\u1E90\u1E92\u1E94\u1E9E\u1EA0\u1EA2\u1EA4\u1EA6\u1EA8\u1EAA\u1EAC\u1EAE\u1EB0\u1EB2\u1EB4\u1EB6\u1EB8\u1EBA'
+            '\u1EBC\u1EBE\u1EC0\u1EC2\u1EC4\u1EC6\u1EC8\u1ECA\u1ECC\u1ECE\u1ED0\u1ED2\u1ED4\u1ED6\u1ED8\u1EDA\u1EDC\u1EDE\u1EE0\u1EE2\u1EE4\u1EE6\u1EE8'
+            '\u1EEA\u1EEC\u1EEE\u1EF0\u1EF2\u1EF4\u1EF6\u1EF8\u1EFA\u1EFC\u1EFE]' THEN
+            v_text := translate(v_text,
+                E'\u1E00\u1E02\u1E04\u1E06\u1E08\u1E0A\u1E0C\u1E0E\u1E10\u1E12\u1E14\u1E16\u1E18\u1E1A\u1E1C\u1E1E\u1E20\u1E22\u1E24\u1E26\u1E28\u1E2A'
+                    '\u1E2C\u1E2E\u1E30\u1E32\u1E34\u1E36\u1E38\u1E3A\u1E3C\u1E3E\u1E40\u1E42\u1E44\u1E46\u1E48\u1E4A\u1E4C\u1E4E\u1E50\u1E52\u1E54\u1E56'
+                    '\u1E58\u1E5A\u1E5C\u1E5E\u1E60\u1E62\u1E64\u1E66\u1E68\u1E6A\u1E6C\u1E6E\u1E70\u1E72\u1E74\u1E76\u1E78\u1E7A\u1E7C\u1E7E\u1E80\u1E82'
+                    '\u1E84\u1E86\u1E88\u1E8A\u1E8C\u1E8E\u1E90\u1E92\u1E94\u1E9E\u1EA0\u1EA2\u1EA4\u1EA6\u1EA8\u1EAA\u1EAC\u1EAE\u1EB0\u1EB2\u1EB4\u1EB6'
+                    '\u1EB8\u1EBA\u1EBC\u1EBE\u1EC0\u1EC2\u1EC4\u1EC6\u1EC8\u1ECA\u1ECC\u1ECE\u1ED0\u1ED2\u1ED4\u1ED6\u1ED8\u1EDA\u1EDC\u1EDE\u1EE0\u1EE2'
+                    '\u1EE4\u1EE6\u1EE8\u1EEA\u1EEC\u1EEE\u1EF0\u1EF2\u1EF4\u1EF6\u1EF8\u1EFA\u1EFC\u1EFE',
+                E'\u1E01\u1E03\u1E05\u1E07\u1E09\u1E0B\u1E0D\u1E0F\u1E11\u1E13\u1E15\u1E17\u1E19\u1E1B\u1E1D\u1E1F\u1E21\u1E23\u1E25\u1E27\u1E29\u1E2B'
+                    '\u1E2D\u1E2F\u1E31\u1E33\u1E35\u1E37\u1E39\u1E3B\u1E3D\u1E3F\u1E41\u1E43\u1E45\u1E47\u1E49\u1E4B\u1E4D\u1E4F\u1E51\u1E53\u1E55\u1E57'
+                    '\u1E59\u1E5B\u1E5D\u1E5F\u1E61\u1E63\u1E65\u1E67\u1E69\u1E6B\u1E6D\u1E6F\u1E71\u1E73\u1E75\u1E77\u1E79\u1E7B\u1E7D\u1E7F\u1E81\u1E83'
+                    '\u1E85\u1E87\u1E89\u1E8B\u1E8D\u1E8F\u1E91\u1E93\u1E95\u00DF\u1EA1\u1EA3\u1EA5\u1EA7\u1EA9\u1EAB\u1EAD\u1EAF\u1EB1\u1EB3\u1EB5\u1EB7'
+                    '\u1EB9\u1EBB\u1EBD\u1EBF\u1EC1\u1EC3\u1EC5\u1EC7\u1EC9\u1ECB\u1ECD\u1ECF\u1ED1\u1ED3\u1ED5\u1ED7\u1ED9\u1EDB\u1EDD\u1EDF\u1EE1\u1EE3'
+                    '\u1EE5\u1EE7\u1EE9\u1EEB\u1EED\u1EEF\u1EF1\u1EF3\u1EF5\u1EF7\u1EF9\u1EFB\u1EFD\u1EFF');
+        END IF;
+        IF v_text ~ E'[\u1F08-\u1F0F\u1F18-\u1F1D\u1F28-\u1F2F\u1F38-\u1F3F\u1F48-\u1F4D\u1F59\u1F5B\u1F5D\u1F5F\u1F68-\u1F6F\u1F88-\u1F8F\u1F98-\u1F9F'
+            '\u1FA8-\u1FAF\u1FB8-\u1FBC\u1FC8-\u1FCC\u1FD8-\u1FDB\u1FE8-\u1FEC\u1FF8-\u1FFC]' THEN
+            v_text := translate(v_text,
+                E'\u1F08\u1F09\u1F0A\u1F0B\u1F0C\u1F0D\u1F0E\u1F0F\u1F18\u1F19\u1F1A\u1F1B\u1F1C\u1F1D\u1F28\u1F29\u1F2A\u1F2B\u1F2C\u1F2D\u1F2E\u1F2F'
+                    '\u1F38\u1F39\u1F3A\u1F3B\u1F3C\u1F3D\u1F3E\u1F3F\u1F48\u1F49\u1F4A\u1F4B\u1F4C\u1F4D\u1F59\u1F5B\u1F5D\u1F5F\u1F68\u1F69\u1F6A\u1F6B'
+                    '\u1F6C\u1F6D\u1F6E\u1F6F\u1F88\u1F89\u1F8A\u1F8B\u1F8C\u1F8D\u1F8E\u1F8F\u1F98\u1F99\u1F9A\u1F9B\u1F9C\u1F9D\u1F9E\u1F9F\u1FA8\u1FA9'
+                    '\u1FAA\u1FAB\u1FAC\u1FAD\u1FAE\u1FAF\u1FB8\u1FB9\u1FBA\u1FBB\u1FBC\u1FC8\u1FC9\u1FCA\u1FCB\u1FCC\u1FD8\u1FD9\u1FDA\u1FDB\u1FE8\u1FE9'
+                    '\u1FEA\u1FEB\u1FEC\u1FF8\u1FF9\u1FFA\u1FFB\u1FFC',
+                E'\u1F00\u1F01\u1F02\u1F03\u1F04\u1F05\u1F06\u1F07\u1F10\u1F11\u1F12\u1F13\u1F14\u1F15\u1F20\u1F21\u1F22\u1F23\u1F24\u1F25\u1F26\u1F27'
+                    '\u1F30\u1F31\u1F32\u1F33\u1F34\u1F35\u1F36\u1F37\u1F40\u1F41\u1F42\u1F43\u1F44\u1F45\u1F51\u1F53\u1F55\u1F57\u1F60\u1F61\u1F62\u1F63'
+                    '\u1F64\u1F65\u1F66\u1F67\u1F80\u1F81\u1F82\u1F83\u1F84\u1F85\u1F86\u1F87\u1F90\u1F91\u1F92\u1F93\u1F94\u1F95\u1F96\u1F97\u1FA0\u1FA1'
+                    '\u1FA2\u1FA3\u1FA4\u1FA5\u1FA6\u1FA7\u1FB0\u1FB1\u1F70\u1F71\u1FB3\u1F72\u1F73\u1F74\u1F75\u1FC3\u1FD0\u1FD1\u1F76\u1F77\u1FE0\u1FE1'
+                    '\u1F7A\u1F7B\u1FE5\u1F78\u1F79\u1F7C\u1F7D\u1FF3');
+        END IF;
+        IF v_text ~ E'[\u2126\u212A\u212B\u2132\u2160-\u216F\u2183\u24B6-\u24CF\u2C00-\u2C2F\u2C60\u2C62-\u2C64\u2C67\u2C69\u2C6B\u2C6D-\u2C70\u2C72\u2C75'
+            '\u2C7E-\u2C80\u2C82\u2C84\u2C86\u2C88\u2C8A\u2C8C\u2C8E\u2C90\u2C92\u2C94\u2C96\u2C98\u2C9A\u2C9C\u2C9E\u2CA0\u2CA2\u2CA4\u2CA6\u2CA8\u2CAA'
+            '\u2CAC\u2CAE\u2CB0\u2CB2\u2CB4\u2CB6\u2CB8\u2CBA\u2CBC\u2CBE\u2CC0\u2CC2\u2CC4\u2CC6\u2CC8\u2CCA\u2CCC\u2CCE\u2CD0\u2CD2\u2CD4\u2CD6\u2CD8'
+            '\u2CDA\u2CDC\u2CDE\u2CE0\u2CE2\u2CEB\u2CED\u2CF2]' THEN
+            v_text := translate(v_text,
+                E'\u2126\u212A\u212B\u2132\u2160\u2161\u2162\u2163\u2164\u2165\u2166\u2167\u2168\u2169\u216A\u216B\u216C\u216D\u216E\u216F\u2183\u24B6'
+                    '\u24B7\u24B8\u24B9\u24BA\u24BB\u24BC\u24BD\u24BE\u24BF\u24C0\u24C1\u24C2\u24C3\u24C4\u24C5\u24C6\u24C7\u24C8\u24C9\u24CA\u24CB\u24CC'
+                    '\u24CD\u24CE\u24CF\u2C00\u2C01\u2C02\u2C03\u2C04\u2C05\u2C06\u2C07\u2C08\u2C09\u2C0A\u2C0B\u2C0C\u2C0D\u2C0E\u2C0F\u2C10\u2C11\u2C12'
+                    '\u2C13\u2C14\u2C15\u2C16\u2C17\u2C18\u2C19\u2C1A\u2C1B\u2C1C\u2C1D\u2C1E\u2C1F\u2C20\u2C21\u2C22\u2C23\u2C24\u2C25\u2C26\u2C27\u2C28'
+                    '\u2C29\u2C2A\u2C2B\u2C2C\u2C2D\u2C2E\u2C2F\u2C60\u2C62\u2C63\u2C64\u2C67\u2C69\u2C6B\u2C6D\u2C6E\u2C6F\u2C70\u2C72\u2C75\u2C7E\u2C7F'
+                    '\u2C80\u2C82\u2C84\u2C86\u2C88\u2C8A\u2C8C\u2C8E\u2C90\u2C92\u2C94\u2C96\u2C98\u2C9A\u2C9C\u2C9E\u2CA0\u2CA2\u2CA4\u2CA6\u2CA8\u2CAA'
+                    '\u2CAC\u2CAE\u2CB0\u2CB2\u2CB4\u2CB6\u2CB8\u2CBA\u2CBC\u2CBE\u2CC0\u2CC2\u2CC4\u2CC6\u2CC8\u2CCA\u2CCC\u2CCE\u2CD0\u2CD2\u2CD4\u2CD6'
+                    '\u2CD8\u2CDA\u2CDC\u2CDE\u2CE0\u2CE2\u2CEB\u2CED\u2CF2',
+                E'\u03C9\u006B\u00E5\u214E\u2170\u2171\u2172\u2173\u2174\u2175\u2176\u2177\u2178\u2179\u217A\u217B\u217C\u217D\u217E\u217F\u2184\u24D0'
+                    '\u24D1\u24D2\u24D3\u24D4\u24D5\u24D6\u24D7\u24D8\u24D9\u24DA\u24DB\u24DC\u24DD\u24DE\u24DF\u24E0\u24E1\u24E2\u24E3\u24E4\u24E5\u24E6'
+                    '\u24E7\u24E8\u24E9\u2C30\u2C31\u2C32\u2C33\u2C34\u2C35\u2C36\u2C37\u2C38\u2C39\u2C3A\u2C3B\u2C3C\u2C3D\u2C3E\u2C3F\u2C40\u2C41\u2C42'
+                    '\u2C43\u2C44\u2C45\u2C46\u2C47\u2C48\u2C49\u2C4A\u2C4B\u2C4C\u2C4D\u2C4E\u2C4F\u2C50\u2C51\u2C52\u2C53\u2C54\u2C55\u2C56\u2C57\u2C58'
+                    '\u2C59\u2C5A\u2C5B\u2C5C\u2C5D\u2C5E\u2C5F\u2C61\u026B\u1D7D\u027D\u2C68\u2C6A\u2C6C\u0251\u0271\u0250\u0252\u2C73\u2C76\u023F\u0240'
+                    '\u2C81\u2C83\u2C85\u2C87\u2C89\u2C8B\u2C8D\u2C8F\u2C91\u2C93\u2C95\u2C97\u2C99\u2C9B\u2C9D\u2C9F\u2CA1\u2CA3\u2CA5\u2CA7\u2CA9\u2CAB'
+                    '\u2CAD\u2CAF\u2CB1\u2CB3\u2CB5\u2CB7\u2CB9\u2CBB\u2CBD\u2CBF\u2CC1\u2CC3\u2CC5\u2CC7\u2CC9\u2CCB\u2CCD\u2CCF\u2CD1\u2CD3\u2CD5\u2CD7'
+                    '\u2CD9\u2CDB\u2CDD\u2CDF\u2CE1\u2CE3\u2CEC\u2CEE\u2CF3');
+        END IF;
+        IF v_text ~ E'[\uA640\uA642\uA644\uA646\uA648\uA64A\uA64C\uA64E\uA650\uA652\uA654\uA656\uA658\uA65A\uA65C\uA65E\uA660\uA662\uA664\uA666\uA668'
+            '\uA66A\uA66C\uA680\uA682\uA684\uA686\uA688\uA68A\uA68C\uA68E\uA690\uA692\uA694\uA696\uA698\uA69A\uA722\uA724\uA726\uA728\uA72A\uA72C\uA72E'
+            '\uA732\uA734\uA736\uA738\uA73A\uA73C\uA73E\uA740\uA742\uA744\uA746\uA748\uA74A\uA74C\uA74E\uA750\uA752\uA754\uA756\uA758\uA75A\uA75C\uA75E'
+            '\uA760\uA762\uA764\uA766\uA768\uA76A\uA76C\uA76E\uA779\uA77B\uA77D\uA77E\uA780\uA782\uA784\uA786\uA78B\uA78D\uA790\uA792\uA796\uA798\uA79A'
+            '\uA79C\uA79E\uA7A0\uA7A2\uA7A4\uA7A6\uA7A8\uA7AA-\uA7AE\uA7B0-\uA7B4\uA7B6\uA7B8\uA7BA\uA7BC\uA7BE\uA7C0\uA7C2\uA7C4-\uA7C7\uA7C9\uA7D0\uA7D6'
+            '\uA7D8\uA7F5]' THEN
+            v_text := translate(v_text,
+                E'\uA640\uA642\uA644\uA646\uA648\uA64A\uA64C\uA64E\uA650\uA652\uA654\uA656\uA658\uA65A\uA65C\uA65E\uA660\uA662\uA664\uA666\uA668\uA66A'
+                    '\uA66C\uA680\uA682\uA684\uA686\uA688\uA68A\uA68C\uA68E\uA690\uA692\uA694\uA696\uA698\uA69A\uA722\uA724\uA726\uA728\uA72A\uA72C\uA72E'
+                    '\uA732\uA734\uA736\uA738\uA73A\uA73C\uA73E\uA740\uA742\uA744\uA746\uA748\uA74A\uA74C\uA74E\uA750\uA752\uA754\uA756\uA758\uA75A\uA75C'
+                    '\uA75E\uA760\uA762\uA764\uA766\uA768\uA76A\uA76C\uA76E\uA779\uA77B\uA77D\uA77E\uA780\uA782\uA784\uA786\uA78B\uA78D\uA790\uA792\uA796'
+                    '\uA798\uA79A\uA79C\uA79E\uA7A0\uA7A2\uA7A4\uA7A6\uA7A8\uA7AA\uA7AB\uA7AC\uA7AD\uA7AE\uA7B0\uA7B1\uA7B2\uA7B3\uA7B4\uA7B6\uA7B8\uA7BA'
+                    '\uA7BC\uA7BE\uA7C0\uA7C2\uA7C4\uA7C5\uA7C6\uA7C7\uA7C9\uA7D0\uA7D6\uA7D8\uA7F5',
+                E'\uA641\uA643\uA645\uA647\uA649\uA64B\uA64D\uA64F\uA651\uA653\uA655\uA657\uA659\uA65B\uA65D\uA65F\uA661\uA663\uA665\uA667\uA669\uA66B'
+                    '\uA66D\uA681\uA683\uA685\uA687\uA689\uA68B\uA68D\uA68F\uA691\uA693\uA695\uA697\uA699\uA69B\uA723\uA725\uA727\uA729\uA72B\uA72D\uA72F'
+                    '\uA733\uA735\uA737\uA739\uA73B\uA73D\uA73F\uA741\uA743\uA745\uA747\uA749\uA74B\uA74D\uA74F\uA751\uA753\uA755\uA757\uA759\uA75B\uA75D'
+                    '\uA75F\uA761\uA763\uA765\uA767\uA769\uA76B\uA76D\uA76F\uA77A\uA77C\u1D79\uA77F\uA781\uA783\uA785\uA787\uA78C\u0265\uA791\uA793\uA797'
+                    '\uA799\uA79B\uA79D\uA79F\uA7A1\uA7A3\uA7A5\uA7A7\uA7A9\u0266\u025C\u0261\u026C\u026A\u029E\u0287\u029D\uAB53\uA7B5\uA7B7\uA7B9\uA7BB'
+                    '\uA7BD\uA7BF\uA7C1\uA7C3\uA794\u0282\u1D8E\uA7C8\uA7CA\uA7D1\uA7D7\uA7D9\uA7F6');
+        END IF;
+        IF v_text ~ E'[\uFF21-\uFF3A]' THEN
+            v_text := translate(v_text,
+                E'\uFF21\uFF22\uFF23\uFF24\uFF25\uFF26\uFF27\uFF28\uFF29\uFF2A\uFF2B\uFF2C\uFF2D\uFF2E\uFF2F\uFF30\uFF31\uFF32\uFF33\uFF34\uFF35\uFF36'
+                    '\uFF37\uFF38\uFF39\uFF3A',
+                E'\uFF41\uFF42\uFF43\uFF44\uFF45\uFF46\uFF47\uFF48\uFF49\uFF4A\uFF4B\uFF4C\uFF4D\uFF4E\uFF4F\uFF50\uFF51\uFF52\uFF53\uFF54\uFF55\uFF56'
+                    '\uFF57\uFF58\uFF59\uFF5A');
+        END IF;
+        IF v_text ~ E'[\U00010400-\U00010427\U000104B0-\U000104D3\U00010570-\U0001057A\U0001057C-\U0001058A\U0001058C-\U00010592\U00010594\U00010595'
+            '\U00010C80-\U00010CB2\U000118A0-\U000118BF\U00016E40-\U00016E5F\U0001E900-\U0001E921]' THEN
+            v_text := translate(v_text,
+                E'\U00010400\U00010401\U00010402\U00010403\U00010404\U00010405\U00010406\U00010407\U00010408\U00010409\U0001040A\U0001040B\U0001040C'
+                    '\U0001040D\U0001040E\U0001040F\U00010410\U00010411\U00010412\U00010413\U00010414\U00010415\U00010416\U00010417\U00010418\U00010419'
+                    '\U0001041A\U0001041B\U0001041C\U0001041D\U0001041E\U0001041F\U00010420\U00010421\U00010422\U00010423\U00010424\U00010425\U00010426'
+                    '\U00010427\U000104B0\U000104B1\U000104B2\U000104B3\U000104B4\U000104B5\U000104B6\U000104B7\U000104B8\U000104B9\U000104BA\U000104BB'
+                    '\U000104BC\U000104BD\U000104BE\U000104BF\U000104C0\U000104C1\U000104C2\U000104C3\U000104C4\U000104C5\U000104C6\U000104C7\U000104C8'
+                    '\U000104C9\U000104CA\U000104CB\U000104CC\U000104CD\U000104CE\U000104CF\U000104D0\U000104D1\U000104D2\U000104D3\U00010570\U00010571'
+                    '\U00010572\U00010573\U00010574\U00010575\U00010576\U00010577\U00010578\U00010579\U0001057A\U0001057C\U0001057D\U0001057E\U0001057F'
+                    '\U00010580\U00010581\U00010582\U00010583\U00010584\U00010585\U00010586\U00010587\U00010588\U00010589\U0001058A\U0001058C\U0001058D'
+                    '\U0001058E\U0001058F\U00010590\U00010591\U00010592\U00010594\U00010595\U00010C80\U00010C81\U00010C82\U00010C83\U00010C84\U00010C85'
+                    '\U00010C86\U00010C87\U00010C88\U00010C89\U00010C8A\U00010C8B\U00010C8C\U00010C8D\U00010C8E\U00010C8F\U00010C90\U00010C91\U00010C92'
+                    '\U00010C93\U00010C94\U00010C95\U00010C96\U00010C97\U00010C98\U00010C99\U00010C9A\U00010C9B\U00010C9C\U00010C9D\U00010C9E\U00010C9F'
+                    '\U00010CA0\U00010CA1\U00010CA2\U00010CA3\U00010CA4\U00010CA5\U00010CA6\U00010CA7\U00010CA8\U00010CA9\U00010CAA\U00010CAB\U00010CAC'
+                    '\U00010CAD\U00010CAE\U00010CAF\U00010CB0\U00010CB1\U00010CB2\U000118A0\U000118A1\U000118A2\U000118A3\U000118A4\U000118A5\U000118A6'
+                    '\U000118A7\U000118A8\U000118A9\U000118AA\U000118AB\U000118AC\U000118AD\U000118AE\U000118AF\U000118B0\U000118B1\U000118B2\U000118B3'
+                    '\U000118B4\U000118B5\U000118B6\U000118B7\U000118B8\U000118B9\U000118BA\U000118BB\U000118BC\U000118BD\U000118BE\U000118BF\U00016E40'
+                    '\U00016E41\U00016E42\U00016E43\U00016E44\U00016E45\U00016E46\U00016E47\U00016E48\U00016E49\U00016E4A\U00016E4B\U00016E4C\U00016E4D'
+                    '\U00016E4E\U00016E4F\U00016E50\U00016E51\U00016E52\U00016E53\U00016E54\U00016E55\U00016E56\U00016E57\U00016E58\U00016E59\U00016E5A'
+                    '\U00016E5B\U00016E5C\U00016E5D\U00016E5E\U00016E5F\U0001E900\U0001E901\U0001E902\U0001E903\U0001E904\U0001E905\U0001E906\U0001E907'
+                    '\U0001E908\U0001E909\U0001E90A\U0001E90B\U0001E90C\U0001E90D\U0001E90E\U0001E90F\U0001E910\U0001E911\U0001E912\U0001E913\U0001E914'
+                    '\U0001E915\U0001E916\U0001E917\U0001E918\U0001E919\U0001E91A\U0001E91B\U0001E91C\U0001E91D\U0001E91E\U0001E91F\U0001E920\U0001E921',
+                E'\U00010428\U00010429\U0001042A\U0001042B\U0001042C\U0001042D\U0001042E\U0001042F\U00010430\U00010431\U00010432\U00010433\U00010434'
+                    '\U00010435\U00010436\U00010437\U00010438\U00010439\U0001043A\U0001043B\U0001043C\U0001043D\U0001043E\U0001043F\U00010440\U00010441'
+                    '\U00010442\U00010443\U00010444\U00010445\U00010446\U00010447\U00010448\U00010449\U0001044A\U0001044B\U0001044C\U0001044D\U0001044E'
+                    '\U0001044F\U000104D8\U000104D9\U000104DA\U000104DB\U000104DC\U000104DD\U000104DE\U000104DF\U000104E0\U000104E1\U000104E2\U000104E3'
+                    '\U000104E4\U000104E5\U000104E6\U000104E7\U000104E8\U000104E9\U000104EA\U000104EB\U000104EC\U000104ED\U000104EE\U000104EF\U000104F0'
+                    '\U000104F1\U000104F2\U000104F3\U000104F4\U000104F5\U000104F6\U000104F7\U000104F8\U000104F9\U000104FA\U000104FB\U00010597\U00010598'
+                    '\U00010599\U0001059A\U0001059B\U0001059C\U0001059D\U0001059E\U0001059F\U000105A0\U000105A1\U000105A3\U000105A4\U000105A5\U000105A6'
+                    '\U000105A7\U000105A8\U000105A9\U000105AA\U000105AB\U000105AC\U000105AD\U000105AE\U000105AF\U000105B0\U000105B1\U000105B3\U000105B4'
+                    '\U000105B5\U000105B6\U000105B7\U000105B8\U000105B9\U000105BB\U000105BC\U00010CC0\U00010CC1\U00010CC2\U00010CC3\U00010CC4\U00010CC5'
+                    '\U00010CC6\U00010CC7\U00010CC8\U00010CC9\U00010CCA\U00010CCB\U00010CCC\U00010CCD\U00010CCE\U00010CCF\U00010CD0\U00010CD1\U00010CD2'
+                    '\U00010CD3\U00010CD4\U00010CD5\U00010CD6\U00010CD7\U00010CD8\U00010CD9\U00010CDA\U00010CDB\U00010CDC\U00010CDD\U00010CDE\U00010CDF'
+                    '\U00010CE0\U00010CE1\U00010CE2\U00010CE3\U00010CE4\U00010CE5\U00010CE6\U00010CE7\U00010CE8\U00010CE9\U00010CEA\U00010CEB\U00010CEC'
+                    '\U00010CED\U00010CEE\U00010CEF\U00010CF0\U00010CF1\U00010CF2\U000118C0\U000118C1\U000118C2\U000118C3\U000118C4\U000118C5\U000118C6'
+                    '\U000118C7\U000118C8\U000118C9\U000118CA\U000118CB\U000118CC\U000118CD\U000118CE\U000118CF\U000118D0\U000118D1\U000118D2\U000118D3'
+                    '\U000118D4\U000118D5\U000118D6\U000118D7\U000118D8\U000118D9\U000118DA\U000118DB\U000118DC\U000118DD\U000118DE\U000118DF\U00016E60'
+                    '\U00016E61\U00016E62\U00016E63\U00016E64\U00016E65\U00016E66\U00016E67\U00016E68\U00016E69\U00016E6A\U00016E6B\U00016E6C\U00016E6D'
+                    '\U00016E6E\U00016E6F\U00016E70\U00016E71\U00016E72\U00016E73\U00016E74\U00016E75\U00016E76\U00016E77\U00016E78\U00016E79\U00016E7A'
+                    '\U00016E7B\U00016E7C\U00016E7D\U00016E7E\U00016E7F\U0001E922\U0001E923\U0001E924\U0001E925\U0001E926\U0001E927\U0001E928\U0001E929'
+                    '\U0001E92A\U0001E92B\U0001E92C\U0001E92D\U0001E92E\U0001E92F\U0001E930\U0001E931\U0001E932\U0001E933\U0001E934\U0001E935\U0001E936'
+                    '\U0001E937\U0001E938\U0001E939\U0001E93A\U0001E93B\U0001E93C\U0001E93D\U0001E93E\U0001E93F\U0001E940\U0001E941\U0001E942\U0001E943');
+        END IF;
+    END IF;
+    RETURN v_text;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._lower_wide(text) IS
+    'Lower case by the full mapping of Unicode 14.0, for text that is not ASCII; a final sigma is decided within each run of letters, numbers and '
+    'marks. NULL gives NULL. Raises nothing. Source: Unicode 14.0.';
+
+-- part: 110_text.sql
+-- Blank, trim, lower case and normal form by fixed rules of Unicode 14.0: what the server's own
+-- functions do depends on its version, its locale provider and the collation of a caller. For the
+-- same reason literals with a backslash are E'' ones, which no setting of a session changes.
+
+CREATE FUNCTION mnemo._white_space()
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN E'\t\n\u000B\f\r \u0085\u00A0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007'
+    '\u2008\u2009\u200A\u2028\u2029\u202F\u205F\u3000';
+COMMENT ON FUNCTION mnemo._white_space() IS
+    'The characters with the Unicode property White_Space. Never NULL. Raises nothing.';
+
+CREATE FUNCTION mnemo._trim(
+    p_text text
+)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN btrim(p_text, mnemo._white_space());
+COMMENT ON FUNCTION mnemo._trim(text) IS
+    'The text without White_Space at both ends. NULL gives NULL. Raises nothing.';
+
+CREATE FUNCTION mnemo._is_blank(
+    p_text text
+)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN p_text COLLATE "C" !~ ('[^' || mnemo._white_space() || ']');
+COMMENT ON FUNCTION mnemo._is_blank(text) IS
+    'True for empty text and for nothing but White_Space. NULL gives NULL. Raises nothing.';
+
+CREATE FUNCTION mnemo._squeeze(
+    p_text text
+)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN regexp_replace(
+    mnemo._trim(p_text) COLLATE "C",
+    '[' || mnemo._white_space() || ']{2,}|[' || btrim(mnemo._white_space(), ' ') || ']',
+    ' ',
+    'g'
+);
+COMMENT ON FUNCTION mnemo._squeeze(text) IS
+    'The trimmed text with each run of White_Space as one space. NULL gives NULL. Raises nothing.';
+
+CREATE FUNCTION mnemo._lower(
+    p_text text
+)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE
+    WHEN octet_length(p_text) = char_length(p_text) THEN lower(p_text COLLATE "C")
+    ELSE mnemo._lower_wide(p_text)
+END;
+COMMENT ON FUNCTION mnemo._lower(text) IS
+    'Lower case as in signatures, by the full mapping of Unicode 14.0: U+0130 gives i and U+0307, a '
+    'final sigma is decided within each run of letters, numbers and marks. The text is not '
+    'normalised. NULL gives NULL. Raises nothing.';
+
+CREATE FUNCTION mnemo._order_marks(
+    p_text text
+)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (
+    SELECT string_agg(o.letter, '' ORDER BY o.starters, o.class, o.place)
+      FROM (
+        SELECT t.letter,
+               t.place,
+               coalesce(k.class, 0) AS class,
+               count(*) FILTER (WHERE k.class IS NULL) OVER (ORDER BY t.place) AS starters
+          FROM unnest(string_to_array(
+                replace(replace(replace(replace(
+                    p_text COLLATE "C",
+                    E'\u0344', E'\u0308\u0301'),
+                    E'\u0F73', E'\u0F71\u0F72'),
+                    E'\u0F75', E'\u0F71\u0F74'),
+                    E'\u0F81', E'\u0F71\u0F80'),
+                NULL
+            )) WITH ORDINALITY AS t(letter, place)
+          LEFT JOIN (
+            SELECT r.code, b.bounds[b.i][3] AS class
+              FROM (
+                SELECT c.bounds, generate_subscripts(c.bounds, 1) AS i
+                  FROM (SELECT mnemo._unicode_combining_classes()) AS c(bounds)
+              ) AS b
+             CROSS JOIN generate_series(b.bounds[b.i][1], b.bounds[b.i][2]) AS r(code)
+          ) AS k ON k.code = ascii(t.letter)
+      ) AS o
+);
+COMMENT ON FUNCTION mnemo._order_marks(text) IS
+    'The text with combining marks in canonical order; the only marks that are decomposed are those '
+    'that stand for two. The normal form stays the same. NULL and empty give NULL. Raises nothing.';
+
+CREATE FUNCTION mnemo._pin(
+    p_text text
+)
+RETURNS text
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_text text COLLATE "C" := regexp_replace(
+        p_text COLLATE "C", '[' || mnemo._unicode_unassigned() || ']', ' ', 'g'
+    );
+BEGIN
+    -- normalize() orders marks by exchanging neighbours, in quadratic time: 100,000 of them in the
+    -- wrong order would take minutes. Marks that stand in order already cost it nothing.
+    IF v_text ~ ('[' || mnemo._unicode_reordered() || ']{64}') THEN
+        v_text := mnemo._order_marks(v_text);
+    END IF;
+    -- PostgreSQL 15 takes U+11A7, a vowel, for a final consonant and loses it after a syllable.
+    -- A noncharacter takes its place: there is none left in the text, and it is a starter that
+    -- composes with nothing, as U+11A7 is.
+    IF strpos(v_text, E'\u11A7') > 0 THEN
+        RETURN translate(
+            normalize(translate(v_text, E'\u11A7', E'\uFDD0'), NFC), E'\uFDD0', E'\u11A7'
+        );
+    END IF;
+    RETURN normalize(v_text, NFC);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._pin(text) IS
+    'The text in the normal form NFC of Unicode 14.0, each code point unassigned there replaced by a '
+    'space: the same on every server. NULL gives NULL. Raises nothing.';
+
+CREATE FUNCTION mnemo._canonical_predicate(
+    p_text text
+)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN btrim(
+    regexp_replace(lower(p_text COLLATE "C") COLLATE "C", '[^a-z0-9]+', '_', 'g'), '_'
+);
+COMMENT ON FUNCTION mnemo._canonical_predicate(text) IS
+    'As canonical_predicate.';
+
+CREATE FUNCTION mnemo.canonical_predicate(
+    p_text text
+)
+RETURNS text
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    RETURN mnemo._canonical_predicate(p_text);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.canonical_predicate(text) IS
+    'The canonical form of a predicate: ASCII letters and digits in lower case, each run of other '
+    'characters one underscore, none at the ends; empty when nothing is left. NULL gives NULL. '
+    'Raises nothing.';
+
+-- part: 120_signature.sql
+-- The signature of a query: a sorted set of tokens. The rules work on the whole text, tokens being
+-- kept apart by single spaces, because one regular expression over a text costs less than any work
+-- per token.
+
+CREATE FUNCTION mnemo._signature_version()
+RETURNS integer
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN 1;
+COMMENT ON FUNCTION mnemo._signature_version() IS
+    'Version of the rules of signature_tokens, kept with each stored signature; it grows whenever a '
+    'text could get another signature. Never NULL. Raises nothing.';
+
+CREATE FUNCTION mnemo._token_gap()
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN '[^' || mnemo._unicode_word() || mnemo._unicode_hangul() || mnemo._unicode_mark()
+    || E'\\u302E\\u302F][^' || mnemo._unicode_word() || mnemo._unicode_hangul() || ']*';
+COMMENT ON FUNCTION mnemo._token_gap() IS
+    'Pattern for what separates tokens in a pinned text: up to the next letter or number, because a '
+    'mark belongs to a token only when it follows one. Never NULL. Raises nothing.';
+
+CREATE FUNCTION mnemo._token_gap_short()
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN mnemo._token_gap() || '(?:(?:[' || mnemo._unicode_word() || mnemo._unicode_hangul()
+    || ']|[' || mnemo._unicode_word() || '][' || mnemo._unicode_word() || mnemo._unicode_hangul()
+    || mnemo._unicode_mark() || E'\\u302E\\u302F]|[' || mnemo._unicode_hangul() || ']['
+    || mnemo._unicode_word() || mnemo._unicode_mark() || '])' || mnemo._token_gap() || ')*';
+COMMENT ON FUNCTION mnemo._token_gap_short() IS
+    'Pattern for what separates tokens, with the tokens that are too short between them: one code '
+    'point, or two that are not both Hangul. Never NULL. Raises nothing.';
+
+CREATE FUNCTION mnemo._token_set(
+    p_words text
+)
+RETURNS text[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE
+    -- Sorted by bytes and without duplicates is what a tsvector is, and making one is much cheaper
+    -- than an aggregate; a lexeme must stay below 2048 bytes.
+    WHEN octet_length(p_words) < 2000
+        THEN tsvector_to_array(array_to_tsvector(string_to_array(p_words COLLATE "C", ' ')))
+    ELSE (
+        SELECT array_agg(DISTINCT t.token COLLATE "C" ORDER BY t.token COLLATE "C")
+          FROM unnest(string_to_array(p_words COLLATE "C", ' ')) AS t(token)
+    )
+END;
+COMMENT ON FUNCTION mnemo._token_set(text) IS
+    'The words of a text that are separated by single spaces, sorted by code point, no duplicates. '
+    'NULL gives NULL. For internal use: empty words are not expected.';
+
+CREATE FUNCTION mnemo._signature_tokens_wide(
+    p_query text
+)
+RETURNS text[]
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_text text COLLATE "C" := p_query;
+    v_words text COLLATE "C";
+    v_pairs text COLLATE "C";
+BEGIN
+    IF p_query IS NULL OR mnemo._is_blank(p_query) THEN
+        RETURN CASE WHEN p_query IS NOT NULL THEN '{}'::text[] END;
+    END IF;
+    IF v_text ~ ('[' || mnemo._unicode_unassigned() || mnemo._unicode_reordered()
+                 || mnemo._unicode_composed() || ']') THEN
+        v_text := mnemo._pin(v_text);
+    END IF;
+
+    IF v_text ~ ('[' || mnemo._unicode_unspaced() || ']') THEN
+        -- Tokens first, runs inside them second: a mark of such a script that follows no letter
+        -- belongs to neither.
+        v_words := regexp_replace(' ' || v_text, mnemo._token_gap(), ' ', 'g');
+        SELECT string_agg(
+                   CASE WHEN t.after = ' ' THEN t.letter ELSE t.letter || t.after END, ' '
+               )
+          INTO v_pairs
+          FROM (
+            SELECT string_to_array(' ' || string_agg(m.run[1], ' ') || ' ', NULL) AS letters
+              FROM regexp_matches(
+                    v_words,
+                    '[' || mnemo._unicode_unspaced() || '][' || mnemo._unicode_unspaced()
+                    || mnemo._unicode_mark() || E'\\u302E\\u302F]*',
+                    'g'
+                ) AS m(run)
+          ) AS r
+         CROSS JOIN unnest(r.letters, r.letters[2:], r.letters[3:]) AS t(before, letter, after)
+         WHERE t.letter <> ' '
+           AND (t.after <> ' ' OR t.before = ' ');
+        v_text := regexp_replace(
+            v_words,
+            '[' || mnemo._unicode_unspaced() || '][' || mnemo._unicode_unspaced()
+            || mnemo._unicode_mark() || E'\\u302E\\u302F]*',
+            ' ',
+            'g'
+        );
+    END IF;
+
+    v_words := mnemo._lower(btrim(
+        regexp_replace(' ' || v_text || ' ', mnemo._token_gap_short(), ' ', 'g'), ' '
+    ));
+    IF v_pairs IS NOT NULL THEN
+        RETURN mnemo._token_set(btrim(v_pairs || ' ' || v_words, ' '));
+    END IF;
+    IF v_words = '' THEN
+        v_words := mnemo._lower(btrim(
+            regexp_replace(' ' || v_text, mnemo._token_gap(), ' ', 'g'), ' '
+        ));
+    END IF;
+    IF v_words <> '' THEN
+        RETURN mnemo._token_set(v_words);
+    END IF;
+    RETURN ARRAY[mnemo._lower(coalesce(
+        nullif(mnemo._trim(v_text) COLLATE "C", ''), mnemo._trim(p_query)
+    ))];
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._signature_tokens_wide(text) IS
+    'As _signature_tokens, for any text: the general rules, of which that function takes the common '
+    'case. NULL gives NULL. Raises nothing.';
+
+CREATE FUNCTION mnemo._signature_tokens(
+    p_query text
+)
+RETURNS text[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+-- Short ASCII text with a word of three letters, in one expression that is inlined in its caller;
+-- it is NULL for all other text. The patterns are those of the general rules, cut down to ASCII.
+RETURN coalesce(
+    tsvector_to_array(array_to_tsvector(string_to_array(
+        nullif(
+            btrim(
+                CASE
+                    WHEN octet_length(p_query) = char_length(p_query)
+                        AND octet_length(p_query) < 2000
+                        THEN regexp_replace(
+                            ' ' || lower(p_query COLLATE "C") || ' ',
+                            '[^a-z0-9]+(?:[a-z0-9]{1,2}[^a-z0-9]+)*',
+                            ' ',
+                            'g'
+                        )
+                END,
+                ' '
+            ) COLLATE "C",
+            ''
+        ),
+        ' '
+    ))),
+    mnemo._signature_tokens_wide(p_query)
+);
+COMMENT ON FUNCTION mnemo._signature_tokens(text) IS
+    'The signature of a query without limits, see signature_tokens. NULL gives NULL, blank gives the '
+    'empty array. Raises nothing.';
+
+CREATE FUNCTION mnemo.signature_tokens(
+    p_query text
+)
+RETURNS text[]
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_tokens text[];
+BEGIN
+    IF char_length(p_query) > 100000 THEN
+        PERFORM mnemo._raise_limit(
+            'p_query',
+            format('p_query has %s characters, the limit is 100000', char_length(p_query)),
+            'pass the question alone, without what it is about'
+        );
+    END IF;
+    v_tokens := mnemo._signature_tokens(p_query);
+    IF cardinality(v_tokens) > 20000 THEN
+        PERFORM mnemo._raise_limit(
+            'p_query',
+            format('p_query has %s signature tokens, the limit is 20000', cardinality(v_tokens)),
+            'pass the question alone, without what it is about'
+        );
+    END IF;
+    RETURN v_tokens;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.signature_tokens(text) IS
+    'The signature of a query: its words of at least three characters (two of Hangul) and the pairs '
+    'of characters of scripts without spaces, in lower case, sorted by code point, no duplicates; '
+    'when there is none the shorter words, when there is no word at all the text itself. The same on '
+    'every server and in every locale. NULL gives NULL, blank gives the empty array. Raises 54000 '
+    'above 100,000 characters or 20,000 tokens. Source: Unicode 14.0.';
+
+CREATE FUNCTION mnemo._jaccard(
+    p_a text[],
+    p_b text[]
+)
+RETURNS double precision
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE
+    WHEN p_a IS NOT NULL AND p_b IS NOT NULL THEN (
+        SELECT coalesce(
+                   count(*) FILTER (WHERE s.sides = 3)::double precision / nullif(count(*), 0), 0
+               )
+          FROM (
+            SELECT bit_or(t.side) AS sides
+              FROM (
+                SELECT a.token COLLATE "C" AS token, 1 AS side FROM unnest(p_a) AS a(token)
+                UNION ALL
+                SELECT b.token COLLATE "C", 2 FROM unnest(p_b) AS b(token)
+              ) AS t
+             GROUP BY t.token
+          ) AS s
+    )
+END;
+COMMENT ON FUNCTION mnemo._jaccard(text[], text[]) IS
+    'As jaccard, without its checks.';
+
+CREATE FUNCTION mnemo.jaccard(
+    p_a text[],
+    p_b text[]
+)
+RETURNS double precision
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_name text;
+BEGIN
+    -- array_position() refuses arrays of more dimensions, so they are refused first, by our error.
+    v_name := CASE WHEN array_ndims(p_a) > 1 THEN 'p_a' WHEN array_ndims(p_b) > 1 THEN 'p_b' END;
+    IF v_name IS NOT NULL THEN
+        PERFORM mnemo._raise_argument(
+            v_name, format('%s must be an array of one dimension', v_name),
+            'pass the result of mnemo.signature_tokens'
+        );
+    END IF;
+    v_name := CASE
+        WHEN array_position(p_a, NULL) IS NOT NULL THEN 'p_a'
+        WHEN array_position(p_b, NULL) IS NOT NULL THEN 'p_b'
+    END;
+    IF v_name IS NOT NULL THEN
+        PERFORM mnemo._raise_argument(
+            v_name, format('%s has a NULL element', v_name), 'remove the NULL elements'
+        );
+    END IF;
+    RETURN mnemo._jaccard(p_a, p_b);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.jaccard(text[], text[]) IS
+    'Jaccard similarity of two token sets: the size of what they share over the size of their union, '
+    'duplicates counted once, 0 when both are empty. 7 of 10 is exactly 0.7. NULL when either array '
+    'is NULL. Raises 22023 for a NULL element and for arrays of more than one dimension.';
+
+-- part: 200_settings.sql
+CREATE TABLE mnemo.settings (
+    org_id text NOT NULL,
+    name text NOT NULL,
+    value text NOT NULL,
+    updated_at timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT settings_pkey PRIMARY KEY (org_id, name),
+    CONSTRAINT settings_org_id_check CHECK (org_id = '*' OR mnemo._is_identifier(org_id))
+);
+COMMENT ON TABLE mnemo.settings IS
+    'Settings that differ from their defaults; a missing row means the default.';
+COMMENT ON COLUMN mnemo.settings.org_id IS 'Organisation of an override; * for the whole database.';
+COMMENT ON COLUMN mnemo.settings.name IS 'Name of the setting, see mnemo.configure.';
+COMMENT ON COLUMN mnemo.settings.value IS 'Value in the form that mnemo.setting shows.';
+COMMENT ON COLUMN mnemo.settings.updated_at IS 'When it was last set.';
+
+CREATE FUNCTION mnemo._setting_default(
+    p_name text
+)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE p_name
+    WHEN 'experience_memory' THEN 'off'
+    WHEN 'similarity_threshold' THEN '0.7'
+    WHEN 'minimum_threshold' THEN '0.3'
+    WHEN 'success_threshold' THEN '0.5'
+    WHEN 'guard' THEN 'off'
+    WHEN 'default_agent_id' THEN 'default'
+    WHEN 'default_org_id' THEN 'default'
+END;
+COMMENT ON FUNCTION mnemo._setting_default(text) IS
+    'The default of a setting; NULL for a name that is no setting.';
+
+CREATE FUNCTION mnemo._setting(
+    p_name text,
+    p_org_id text
+)
+RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN coalesce(
+    (SELECT s.value FROM mnemo.settings AS s WHERE s.org_id = p_org_id AND s.name = p_name),
+    (SELECT s.value FROM mnemo.settings AS s WHERE s.org_id = '*' AND s.name = p_name),
+    mnemo._setting_default(p_name)
+);
+COMMENT ON FUNCTION mnemo._setting(text, text) IS
+    'The value in force for an organisation (NULL: for the database); NULL for no setting.';
+
+-- part: 210_roles.sql
+CREATE TABLE mnemo.role_level (
+    role_name text NOT NULL,
+    level text NOT NULL,
+    granted_at timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT role_level_pkey PRIMARY KEY (role_name),
+    CONSTRAINT role_level_level_check CHECK (mnemo._is_label('level', level))
+);
+COMMENT ON TABLE mnemo.role_level IS
+    'What a database role may do here, written by mnemo.grant_access. By name, because a dump '
+    'restored elsewhere meets other role numbers. EXECUTE without a row counts for nothing.';
+COMMENT ON COLUMN mnemo.role_level.role_name IS 'Role; it counts for roles that inherit from it too.';
+COMMENT ON COLUMN mnemo.role_level.level IS
+    'application: may name any agent and organisation; tenant: bound by role_binding; admin.';
+COMMENT ON COLUMN mnemo.role_level.granted_at IS 'When the level was given.';
+
+CREATE TABLE mnemo.role_binding (
+    org_id text NOT NULL,
+    role_name text NOT NULL,
+    agent_id text,
+    bound_at timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT role_binding_org_id_key UNIQUE NULLS NOT DISTINCT (org_id, role_name, agent_id),
+    CONSTRAINT role_binding_org_id_check CHECK (mnemo._is_identifier(org_id)),
+    CONSTRAINT role_binding_agent_id_check CHECK (agent_id IS NULL OR mnemo._is_identifier(agent_id))
+);
+CREATE INDEX role_binding_role_name_idx ON mnemo.role_binding (role_name);
+COMMENT ON TABLE mnemo.role_binding IS
+    'Whom a role of level tenant may act for. A tenant without a row may do nothing.';
+COMMENT ON COLUMN mnemo.role_binding.org_id IS 'Organisation that the role acts in.';
+COMMENT ON COLUMN mnemo.role_binding.role_name IS 'Role; it counts for roles that inherit from it too.';
+COMMENT ON COLUMN mnemo.role_binding.agent_id IS 'Agent that the role acts as; NULL for any agent.';
+COMMENT ON COLUMN mnemo.role_binding.bound_at IS 'When the binding was made.';
+
+-- part: 220_memory.sql
+CREATE FUNCTION mnemo._is_plan_payload(
+    p_payload jsonb
+)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN coalesce(
+    jsonb_typeof(p_payload -> 'query') = 'string'
+    AND jsonb_typeof(p_payload -> 'signature_tokens') = 'array'
+    AND jsonb_typeof(p_payload -> 'steps') = 'array'
+    AND jsonb_typeof(p_payload -> 'chunk_ids') = 'array'
+    AND jsonb_typeof(p_payload -> 'outcome_score') = 'number'
+    AND jsonb_typeof(coalesce(p_payload -> 'context', 'null')) IN ('string', 'null')
+    AND jsonb_array_length(p_payload -> 'signature_tokens') > 0
+    AND NOT p_payload @? '$.signature_tokens[*] ? (@.type() != "string")'
+    AND NOT p_payload @? '$.steps[*] ? (@.type() != "string")'
+    AND NOT p_payload @? '$.chunk_ids[*] ? (@.type() != "string")',
+    false
+);
+COMMENT ON FUNCTION mnemo._is_plan_payload(jsonb) IS
+    'Whether the JSON value can be replayed as a plan: an object with query, signature_tokens, '
+    'steps, chunk_ids and outcome_score of the right types; false for NULL.';
+
+CREATE TABLE mnemo.memory (
+    org_id text NOT NULL,
+    id uuid NOT NULL,
+    origin_org_id text NOT NULL,
+    agent_id text NOT NULL,
+    scope text NOT NULL,
+    memory_type text NOT NULL,
+    content text,
+    importance double precision NOT NULL,
+    tags text[] NOT NULL,
+    metadata jsonb NOT NULL,
+    source_type text NOT NULL,
+    source_id text,
+    thread_id text,
+    created_by text,
+    consolidation_state text NOT NULL,
+    quarantined boolean NOT NULL,
+    quarantine_reason text,
+    version bigint NOT NULL,
+    prev_version_id uuid,
+    access_count bigint NOT NULL,
+    created_at timestamptz NOT NULL,
+    updated_at timestamptz NOT NULL,
+    last_accessed_at timestamptz,
+    expires_at timestamptz,
+    deleted_at timestamptz,
+    redacted_at timestamptz,
+    kind text,
+    subject text,
+    predicate text,
+    entities text[] NOT NULL,
+    aliases text[] NOT NULL,
+    location text,
+    confidence double precision,
+    status text NOT NULL,
+    valid_from timestamptz NOT NULL,
+    valid_to timestamptz,
+    temporal_scope text NOT NULL,
+    nonce bytea,
+    content_hash bytea NOT NULL,
+    CONSTRAINT memory_pkey PRIMARY KEY (org_id, id),
+    CONSTRAINT memory_org_id_check CHECK (
+        CASE scope WHEN 'global' THEN org_id = '*' ELSE org_id = origin_org_id END
+    ),
+    CONSTRAINT memory_origin_org_id_check CHECK (mnemo._is_identifier(origin_org_id)),
+    CONSTRAINT memory_agent_id_check CHECK (mnemo._is_identifier(agent_id)),
+    CONSTRAINT memory_scope_check CHECK (mnemo._is_label('scope', scope)),
+    CONSTRAINT memory_memory_type_check CHECK (mnemo._is_label('memory_type', memory_type)),
+    CONSTRAINT memory_source_type_check CHECK (mnemo._is_label('source_type', source_type)),
+    CONSTRAINT memory_consolidation_state_check CHECK (
+        mnemo._is_label('consolidation_state', consolidation_state)
+    ),
+    CONSTRAINT memory_kind_check CHECK (kind IS NULL OR mnemo._is_label('kind', kind)),
+    CONSTRAINT memory_status_check CHECK (mnemo._is_label('memory_status', status)),
+    CONSTRAINT memory_temporal_scope_check CHECK (mnemo._is_label('temporal_scope', temporal_scope)),
+    CONSTRAINT memory_importance_check CHECK (importance BETWEEN 0 AND 1),
+    CONSTRAINT memory_confidence_check CHECK (confidence BETWEEN 0 AND 1),
+    CONSTRAINT memory_version_check CHECK (version >= 1),
+    CONSTRAINT memory_access_count_check CHECK (access_count >= 0),
+    CONSTRAINT memory_metadata_check CHECK (jsonb_typeof(metadata) = 'object'),
+    CONSTRAINT memory_quarantine_reason_check CHECK (quarantined OR quarantine_reason IS NULL),
+    CONSTRAINT memory_redacted_at_check CHECK (
+        CASE WHEN redacted_at IS NULL THEN content IS NOT NULL AND nonce IS NOT NULL
+        ELSE content IS NULL AND nonce IS NULL AND metadata = '{}' AND deleted_at IS NOT NULL END
+    ),
+    CONSTRAINT memory_experience_plan_check CHECK (
+        CASE WHEN tags @> ARRAY[mnemo._reserved_tag()] OR metadata ? mnemo._reserved_key()
+        THEN tags @> ARRAY[mnemo._reserved_tag()] AND metadata ? mnemo._reserved_key()
+            AND memory_type = 'procedural' AND source_type = 'system'
+            AND mnemo._is_plan_payload(metadata -> mnemo._reserved_key())
+        ELSE true END
+    )
+);
+CREATE INDEX memory_owner_idx
+    ON mnemo.memory (org_id, origin_org_id, agent_id, created_at DESC, id DESC)
+    WHERE deleted_at IS NULL AND NOT tags @> ARRAY['__experience_plan__'];
+CREATE INDEX memory_scope_idx
+    ON mnemo.memory (org_id, scope, created_at DESC, id DESC)
+    WHERE deleted_at IS NULL AND NOT tags @> ARRAY['__experience_plan__']
+        AND scope IN ('public', 'global');
+CREATE INDEX memory_plan_idx
+    ON mnemo.memory (org_id, origin_org_id, agent_id, id DESC)
+    WHERE deleted_at IS NULL AND tags @> ARRAY['__experience_plan__'];
+CREATE INDEX memory_plan_scope_idx
+    ON mnemo.memory (org_id, scope, id DESC)
+    WHERE deleted_at IS NULL AND tags @> ARRAY['__experience_plan__']
+        AND scope IN ('public', 'global');
+CREATE INDEX memory_expires_at_idx ON mnemo.memory (org_id, expires_at)
+    WHERE expires_at IS NOT NULL AND deleted_at IS NULL;
+
+-- The planner's statistics of these columns would keep people's words after erasure.
+ALTER TABLE mnemo.memory
+    ALTER COLUMN content SET STATISTICS 0,
+    ALTER COLUMN metadata SET STATISTICS 0,
+    ALTER COLUMN subject SET STATISTICS 0,
+    ALTER COLUMN predicate SET STATISTICS 0,
+    ALTER COLUMN entities SET STATISTICS 0,
+    ALTER COLUMN aliases SET STATISTICS 0,
+    ALTER COLUMN location SET STATISTICS 0;
+
+COMMENT ON TABLE mnemo.memory IS
+    'One row a record, plans included. Written by the functions of this schema only.';
+COMMENT ON COLUMN mnemo.memory.org_id IS
+    'Organisation whose agents can see the record; * for records of scope global.';
+COMMENT ON COLUMN mnemo.memory.id IS 'UUID of version 7, unique within org_id.';
+COMMENT ON COLUMN mnemo.memory.origin_org_id IS
+    'Organisation that wrote the record; with agent_id it is the owner.';
+COMMENT ON COLUMN mnemo.memory.agent_id IS 'Agent of origin_org_id that owns the record.';
+COMMENT ON COLUMN mnemo.memory.scope IS
+    'private: the owner; shared: also agents with a grant; public: every agent of the '
+    'organisation; global: every agent of every organisation.';
+COMMENT ON COLUMN mnemo.memory.memory_type IS 'episodic, semantic, procedural or working.';
+COMMENT ON COLUMN mnemo.memory.content IS
+    'The text; the query for a plan. NULL only after redaction.';
+COMMENT ON COLUMN mnemo.memory.importance IS
+    'From 0 to 1; for a plan the outcome score.';
+COMMENT ON COLUMN mnemo.memory.tags IS
+    'Free labels without duplicates; __experience_plan__ marks plans.';
+COMMENT ON COLUMN mnemo.memory.metadata IS
+    'JSON object of the caller; key experience_plan holds the payload of a plan.';
+COMMENT ON COLUMN mnemo.memory.source_type IS
+    'Where the text came from; human and user_input are explicit sources.';
+COMMENT ON COLUMN mnemo.memory.source_id IS 'Identifier of the source; NULL when unknown.';
+COMMENT ON COLUMN mnemo.memory.thread_id IS 'Conversation or run; NULL when none.';
+COMMENT ON COLUMN mnemo.memory.created_by IS 'Person or service behind the agent; NULL when unknown.';
+COMMENT ON COLUMN mnemo.memory.consolidation_state IS
+    'raw, active, pending and consolidated are live; archived and forgotten are not.';
+COMMENT ON COLUMN mnemo.memory.quarantined IS 'Held back from every recall.';
+COMMENT ON COLUMN mnemo.memory.quarantine_reason IS 'Why it is held back; NULL when it is not.';
+COMMENT ON COLUMN mnemo.memory.version IS 'Counts the changes of the content, from 1.';
+COMMENT ON COLUMN mnemo.memory.prev_version_id IS 'Record that this one replaced; NULL for none.';
+COMMENT ON COLUMN mnemo.memory.access_count IS 'How often the record was reported as used.';
+COMMENT ON COLUMN mnemo.memory.created_at IS 'When the record was written.';
+COMMENT ON COLUMN mnemo.memory.updated_at IS 'When any column was last changed.';
+COMMENT ON COLUMN mnemo.memory.last_accessed_at IS 'When it was last reported as used; NULL for never.';
+COMMENT ON COLUMN mnemo.memory.expires_at IS 'From then on invisible; NULL for never.';
+COMMENT ON COLUMN mnemo.memory.deleted_at IS 'When it was deleted (softly); NULL while it lives.';
+COMMENT ON COLUMN mnemo.memory.redacted_at IS 'When its text was erased; NULL while it is there.';
+COMMENT ON COLUMN mnemo.memory.kind IS 'Kind of fact for retrieval plans; NULL for none.';
+COMMENT ON COLUMN mnemo.memory.subject IS
+    'Whom or what the fact is about, lower-cased with single spaces; NULL for none.';
+COMMENT ON COLUMN mnemo.memory.predicate IS 'Canonical predicate; NULL for none.';
+COMMENT ON COLUMN mnemo.memory.entities IS 'Others that the record mentions.';
+COMMENT ON COLUMN mnemo.memory.aliases IS 'Other names of the subject or wordings of the fact.';
+COMMENT ON COLUMN mnemo.memory.location IS 'Place of the fact; NULL for none.';
+COMMENT ON COLUMN mnemo.memory.confidence IS 'From 0 to 1; NULL when unknown.';
+COMMENT ON COLUMN mnemo.memory.status IS 'active, superseded or retracted.';
+COMMENT ON COLUMN mnemo.memory.valid_from IS 'From when the fact holds.';
+COMMENT ON COLUMN mnemo.memory.valid_to IS 'Until when the fact holds, exclusive; NULL for open.';
+COMMENT ON COLUMN mnemo.memory.temporal_scope IS 'persistent, recent_history or scheduled.';
+COMMENT ON COLUMN mnemo.memory.nonce IS '16 random bytes in the hash; NULL after redaction.';
+COMMENT ON COLUMN mnemo.memory.content_hash IS
+    'SHA-256 over the canonical encoding of what identifies the record (docs/hash-format.md).';
+
+-- part: 230_sharing.sql
+CREATE TABLE mnemo.acl (
+    org_id text NOT NULL,
+    memory_id uuid NOT NULL,
+    agent_id text NOT NULL,
+    permission text NOT NULL,
+    granted_by text NOT NULL,
+    granted_at timestamptz NOT NULL,
+    expires_at timestamptz,
+    CONSTRAINT acl_pkey PRIMARY KEY (org_id, memory_id, agent_id),
+    CONSTRAINT acl_memory_id_fkey FOREIGN KEY (org_id, memory_id)
+        REFERENCES mnemo.memory (org_id, id) ON DELETE CASCADE,
+    CONSTRAINT acl_agent_id_check CHECK (mnemo._is_identifier(agent_id)),
+    CONSTRAINT acl_permission_check CHECK (mnemo._is_label('permission', permission))
+);
+CREATE INDEX acl_agent_id_idx ON mnemo.acl (org_id, agent_id);
+COMMENT ON TABLE mnemo.acl IS 'Grants on single records to agents of the same organisation.';
+COMMENT ON COLUMN mnemo.acl.org_id IS 'Organisation of the record and of the agent.';
+COMMENT ON COLUMN mnemo.acl.memory_id IS 'The record.';
+COMMENT ON COLUMN mnemo.acl.agent_id IS 'Agent that holds the grant.';
+COMMENT ON COLUMN mnemo.acl.permission IS 'read, write, delete or share; each covers those before it.';
+COMMENT ON COLUMN mnemo.acl.granted_by IS 'Agent that gave it.';
+COMMENT ON COLUMN mnemo.acl.granted_at IS 'When it was given.';
+COMMENT ON COLUMN mnemo.acl.expires_at IS 'Until when it holds, exclusive; NULL for no end.';
+
+CREATE TABLE mnemo.delegation (
+    org_id text NOT NULL,
+    id uuid NOT NULL,
+    from_agent_id text NOT NULL,
+    to_agent_id text NOT NULL,
+    permission text NOT NULL,
+    memory_ids uuid[],
+    tag text,
+    parent_id uuid,
+    max_depth integer NOT NULL,
+    created_at timestamptz NOT NULL,
+    expires_at timestamptz,
+    revoked_at timestamptz,
+    CONSTRAINT delegation_pkey PRIMARY KEY (org_id, id),
+    CONSTRAINT delegation_parent_id_fkey FOREIGN KEY (org_id, parent_id)
+        REFERENCES mnemo.delegation (org_id, id) ON DELETE CASCADE,
+    CONSTRAINT delegation_from_agent_id_check CHECK (mnemo._is_identifier(from_agent_id)),
+    CONSTRAINT delegation_to_agent_id_check CHECK (
+        mnemo._is_identifier(to_agent_id) AND to_agent_id <> from_agent_id
+    ),
+    CONSTRAINT delegation_permission_check CHECK (mnemo._is_label('permission', permission)),
+    CONSTRAINT delegation_tag_check CHECK (tag IS NULL OR memory_ids IS NULL),
+    CONSTRAINT delegation_max_depth_check CHECK (max_depth >= 0)
+);
+CREATE INDEX delegation_to_agent_id_idx ON mnemo.delegation (org_id, to_agent_id);
+CREATE INDEX delegation_parent_id_idx ON mnemo.delegation (org_id, parent_id);
+COMMENT ON TABLE mnemo.delegation IS
+    'Permissions of one agent handed to another: for some records, for a tag, or for all that the '
+    'giver owns or may share.';
+COMMENT ON COLUMN mnemo.delegation.org_id IS 'Organisation of both agents.';
+COMMENT ON COLUMN mnemo.delegation.id IS 'UUID of version 7.';
+COMMENT ON COLUMN mnemo.delegation.from_agent_id IS 'Agent that gives.';
+COMMENT ON COLUMN mnemo.delegation.to_agent_id IS 'Agent that receives.';
+COMMENT ON COLUMN mnemo.delegation.permission IS 'Highest permission that is handed on.';
+COMMENT ON COLUMN mnemo.delegation.memory_ids IS 'The records; NULL when a tag or all are meant.';
+COMMENT ON COLUMN mnemo.delegation.tag IS 'Records with this tag; NULL when ids or all are meant.';
+COMMENT ON COLUMN mnemo.delegation.parent_id IS 'Delegation that this one passes on; NULL for none.';
+COMMENT ON COLUMN mnemo.delegation.max_depth IS 'How many times it may be passed on further.';
+COMMENT ON COLUMN mnemo.delegation.created_at IS 'When it was given.';
+COMMENT ON COLUMN mnemo.delegation.expires_at IS 'Until when it holds, exclusive; NULL for no end.';
+COMMENT ON COLUMN mnemo.delegation.revoked_at IS 'When it was taken back; NULL while it holds.';
+
+-- part: 240_events.sql
+CREATE TABLE mnemo.event (
+    org_id text NOT NULL,
+    id uuid NOT NULL,
+    agent_id text NOT NULL,
+    event_type text NOT NULL,
+    memory_org_id text NOT NULL,
+    memory_id uuid,
+    actor_org_id text NOT NULL,
+    actor_agent_id text NOT NULL,
+    happened_at timestamptz NOT NULL,
+    content_hash bytea,
+    changes jsonb NOT NULL,
+    note_hash bytea,
+    seq bigint,
+    prev_hash bytea,
+    hash bytea,
+    CONSTRAINT event_pkey PRIMARY KEY (org_id, id),
+    CONSTRAINT event_event_type_check CHECK (mnemo._is_label('event_type', event_type)),
+    CONSTRAINT event_changes_check CHECK (jsonb_typeof(changes) = 'object'),
+    CONSTRAINT event_seq_check CHECK (
+        CASE WHEN seq IS NULL THEN prev_hash IS NULL AND hash IS NULL
+        ELSE prev_hash IS NOT NULL AND hash IS NOT NULL END
+    )
+);
+CREATE INDEX event_memory_id_idx ON mnemo.event (memory_org_id, memory_id);
+CREATE INDEX event_unsealed_idx ON mnemo.event (org_id, agent_id, id) WHERE seq IS NULL;
+CREATE UNIQUE INDEX event_seq_idx ON mnemo.event (org_id, agent_id, seq) WHERE seq IS NOT NULL;
+COMMENT ON TABLE mnemo.event IS
+    'Append-only log of every change, written in the same transaction. Ids, labels and numbers '
+    'only; free text is in event_note. Sealing links events into one chain per owner.';
+COMMENT ON COLUMN mnemo.event.org_id IS 'Origin organisation of the record: with agent_id the chain.';
+COMMENT ON COLUMN mnemo.event.id IS 'UUID of version 7.';
+COMMENT ON COLUMN mnemo.event.agent_id IS 'Owner of the record.';
+COMMENT ON COLUMN mnemo.event.event_type IS 'What happened, such as memory_write or plan_write.';
+COMMENT ON COLUMN mnemo.event.memory_org_id IS 'org_id of the record: * for global ones.';
+COMMENT ON COLUMN mnemo.event.memory_id IS 'Id of the record; NULL for an event about none.';
+COMMENT ON COLUMN mnemo.event.actor_org_id IS 'Organisation of the acting agent.';
+COMMENT ON COLUMN mnemo.event.actor_agent_id IS 'Agent that acted.';
+COMMENT ON COLUMN mnemo.event.happened_at IS 'Start of the transaction that acted.';
+COMMENT ON COLUMN mnemo.event.content_hash IS 'The record''s content_hash at that time.';
+COMMENT ON COLUMN mnemo.event.changes IS
+    'The columns that the event set: labels, numbers, times in microseconds since 1970 UTC.';
+COMMENT ON COLUMN mnemo.event.note_hash IS 'Salted SHA-256 of the note in event_note; NULL for none.';
+COMMENT ON COLUMN mnemo.event.seq IS 'Place in the chain, from 1; NULL until sealed.';
+COMMENT ON COLUMN mnemo.event.prev_hash IS 'hash of the event before in the chain; NULL until sealed.';
+COMMENT ON COLUMN mnemo.event.hash IS 'SHA-256 over prev_hash and this event; NULL until sealed.';
+
+CREATE TABLE mnemo.event_note (
+    org_id text NOT NULL,
+    event_id uuid NOT NULL,
+    salt bytea NOT NULL,
+    note text NOT NULL,
+    CONSTRAINT event_note_pkey PRIMARY KEY (org_id, event_id),
+    CONSTRAINT event_note_event_id_fkey FOREIGN KEY (org_id, event_id)
+        REFERENCES mnemo.event (org_id, id) ON DELETE CASCADE
+);
+COMMENT ON TABLE mnemo.event_note IS
+    'Free text of events, apart so that it can be erased without breaking the chain.';
+COMMENT ON COLUMN mnemo.event_note.org_id IS 'org_id of the event.';
+COMMENT ON COLUMN mnemo.event_note.event_id IS 'Id of the event.';
+COMMENT ON COLUMN mnemo.event_note.salt IS '16 random bytes before the note in note_hash.';
+COMMENT ON COLUMN mnemo.event_note.note IS 'The text.';
+
+CREATE TABLE mnemo.chain_head (
+    org_id text NOT NULL,
+    agent_id text NOT NULL,
+    seq bigint NOT NULL,
+    hash bytea NOT NULL,
+    anchor_seq bigint NOT NULL DEFAULT 0,
+    anchor_hash bytea,
+    sealed_at timestamptz NOT NULL,
+    CONSTRAINT chain_head_pkey PRIMARY KEY (org_id, agent_id),
+    CONSTRAINT chain_head_seq_check CHECK (seq >= anchor_seq AND anchor_seq >= 0)
+);
+COMMENT ON TABLE mnemo.chain_head IS 'Last sealed event of each chain.';
+COMMENT ON COLUMN mnemo.chain_head.org_id IS 'Origin organisation of the chain.';
+COMMENT ON COLUMN mnemo.chain_head.agent_id IS 'Agent of the chain.';
+COMMENT ON COLUMN mnemo.chain_head.seq IS 'seq of the last sealed event.';
+COMMENT ON COLUMN mnemo.chain_head.hash IS 'hash of the last sealed event.';
+COMMENT ON COLUMN mnemo.chain_head.anchor_seq IS
+    'seq of the last event that retention removed; 0 while none was.';
+COMMENT ON COLUMN mnemo.chain_head.anchor_hash IS 'hash of that event; NULL while none was removed.';
+COMMENT ON COLUMN mnemo.chain_head.sealed_at IS 'When the chain was last sealed.';
+
+CREATE TABLE mnemo.idempotency (
+    org_id text NOT NULL,
+    agent_id text NOT NULL,
+    key text NOT NULL,
+    memory_org_id text NOT NULL,
+    memory_id uuid NOT NULL,
+    CONSTRAINT idempotency_pkey PRIMARY KEY (org_id, agent_id, key),
+    -- The key is claimed before the record is written, so that two callers cannot both write.
+    CONSTRAINT idempotency_memory_id_fkey FOREIGN KEY (memory_org_id, memory_id)
+        REFERENCES mnemo.memory (org_id, id) ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED
+);
+CREATE INDEX idempotency_memory_id_idx ON mnemo.idempotency (memory_org_id, memory_id);
+COMMENT ON TABLE mnemo.idempotency IS
+    'Which record answered an idempotency key of an owner; gone with the record.';
+COMMENT ON COLUMN mnemo.idempotency.org_id IS 'Origin organisation of the owner.';
+COMMENT ON COLUMN mnemo.idempotency.agent_id IS 'Agent that owns the key.';
+COMMENT ON COLUMN mnemo.idempotency.key IS 'The caller''s key, compared exactly.';
+COMMENT ON COLUMN mnemo.idempotency.memory_org_id IS 'org_id of the record.';
+COMMENT ON COLUMN mnemo.idempotency.memory_id IS 'Id of the record.';
+
+-- part: 250_plan_signature.sql
+CREATE TABLE mnemo.plan_signature (
+    org_id text NOT NULL,
+    plan_id uuid NOT NULL,
+    audience bigint NOT NULL,
+    context text,
+    signature text[] NOT NULL,
+    size integer NOT NULL,
+    digest bigint NOT NULL,
+    sketch bit varying NOT NULL,
+    keys bigint[] NOT NULL,
+    outcome_score double precision NOT NULL,
+    created_at timestamptz NOT NULL,
+    expires_at timestamptz,
+    grantee_agent_id text,
+    signature_version integer NOT NULL,
+    CONSTRAINT plan_signature_pkey PRIMARY KEY (org_id, plan_id, audience),
+    CONSTRAINT plan_signature_plan_id_fkey FOREIGN KEY (org_id, plan_id)
+        REFERENCES mnemo.memory (org_id, id) ON DELETE CASCADE,
+    CONSTRAINT plan_signature_size_check CHECK (size = cardinality(signature) AND size >= 1)
+);
+CREATE INDEX plan_signature_digest_idx ON mnemo.plan_signature
+    (org_id, audience, digest, outcome_score DESC, created_at DESC, plan_id DESC);
+-- A pending list would be searched row by row by every recall and flushed inside somebody's call.
+CREATE INDEX plan_signature_keys_idx ON mnemo.plan_signature USING gin (keys)
+    WITH (fastupdate = off);
+COMMENT ON TABLE mnemo.plan_signature IS
+    'What recall matches on: one row for each live plan and audience, derived from the payload in '
+    'memory.metadata. A grant adds a row for its agent, so that a caller always probes the same '
+    'few audiences however many plans others hold.';
+COMMENT ON COLUMN mnemo.plan_signature.org_id IS 'org_id of the plan.';
+COMMENT ON COLUMN mnemo.plan_signature.plan_id IS 'Id of the plan in memory.';
+COMMENT ON COLUMN mnemo.plan_signature.audience IS
+    'Hash of who can see the row (owner, grantee, organisation or everyone) and of the context.';
+COMMENT ON COLUMN mnemo.plan_signature.context IS 'What the plan depends on; NULL for nothing.';
+COMMENT ON COLUMN mnemo.plan_signature.signature IS 'Sorted tokens of the query.';
+COMMENT ON COLUMN mnemo.plan_signature.size IS 'Number of tokens.';
+COMMENT ON COLUMN mnemo.plan_signature.digest IS 'Hash of the signature.';
+COMMENT ON COLUMN mnemo.plan_signature.sketch IS
+    'Bitmap of the tokens'' hashes: a cheap test before scoring.';
+COMMENT ON COLUMN mnemo.plan_signature.keys IS 'Lookup keys of the prefix, see _plan_keys.';
+COMMENT ON COLUMN mnemo.plan_signature.outcome_score IS 'Outcome score of the plan, 0 to 1.';
+COMMENT ON COLUMN mnemo.plan_signature.created_at IS 'When the plan was written.';
+COMMENT ON COLUMN mnemo.plan_signature.expires_at IS
+    'Until when the row counts: the end of the plan or of the grant, whichever is first; NULL for '
+    'no end.';
+COMMENT ON COLUMN mnemo.plan_signature.grantee_agent_id IS
+    'Agent that the row was added for by a grant; NULL for the plan''s own audience.';
+COMMENT ON COLUMN mnemo.plan_signature.signature_version IS 'Version of the signature rules.';
+
+-- part: 260_plan_view.sql
+CREATE VIEW mnemo.plan AS
+SELECT m.id,
+       m.org_id,
+       m.origin_org_id,
+       m.agent_id AS owner_agent_id,
+       m.scope,
+       m.metadata #>> '{experience_plan,query}' AS query,
+       ARRAY(
+           SELECT jsonb_array_elements_text(m.metadata #> '{experience_plan,signature_tokens}')
+       ) AS signature_tokens,
+       ARRAY(SELECT jsonb_array_elements_text(m.metadata #> '{experience_plan,steps}')) AS steps,
+       nullif(m.metadata #> '{experience_plan,details}', 'null') AS details,
+       ARRAY(
+           SELECT jsonb_array_elements_text(m.metadata #> '{experience_plan,chunk_ids}')
+       ) AS chunk_ids,
+       (m.metadata #>> '{experience_plan,outcome_score}')::double precision AS outcome_score,
+       m.metadata #>> '{experience_plan,context}' AS context,
+       array_remove(m.tags, '__experience_plan__') AS tags,
+       m.thread_id,
+       m.source_id,
+       m.consolidation_state,
+       m.version,
+       m.created_at,
+       m.updated_at,
+       m.expires_at,
+       jsonb_array_length(m.metadata #> '{experience_plan,signature_tokens}')::bigint
+           AS signature_size,
+       m.quarantined,
+       m.deleted_at,
+       m.content_hash
+  FROM mnemo.memory AS m
+ WHERE m.tags @> ARRAY['__experience_plan__'];
+COMMENT ON VIEW mnemo.plan IS
+    'The plans of every organisation as typed columns, live or not. For administrators; '
+    'applications use recall_plan, list_plans and get_plan.';
+COMMENT ON COLUMN mnemo.plan.id IS 'Id of the plan.';
+COMMENT ON COLUMN mnemo.plan.org_id IS 'Organisation that sees it; * for global plans.';
+COMMENT ON COLUMN mnemo.plan.origin_org_id IS 'Organisation that wrote it.';
+COMMENT ON COLUMN mnemo.plan.owner_agent_id IS 'Agent that owns it.';
+COMMENT ON COLUMN mnemo.plan.scope IS 'private, shared, public or global.';
+COMMENT ON COLUMN mnemo.plan.query IS 'The question that the plan answered.';
+COMMENT ON COLUMN mnemo.plan.signature_tokens IS 'Tokens of the query, sorted by code point.';
+COMMENT ON COLUMN mnemo.plan.steps IS 'What was done, in order.';
+COMMENT ON COLUMN mnemo.plan.details IS 'JSON array, one value a step; NULL when none were given.';
+COMMENT ON COLUMN mnemo.plan.chunk_ids IS 'Chunks that led to the answer.';
+COMMENT ON COLUMN mnemo.plan.outcome_score IS 'How well it worked, from 0 to 1.';
+COMMENT ON COLUMN mnemo.plan.context IS 'What the plan depends on; NULL for nothing.';
+COMMENT ON COLUMN mnemo.plan.tags IS 'The caller''s tags.';
+COMMENT ON COLUMN mnemo.plan.thread_id IS 'Conversation or run; NULL for none.';
+COMMENT ON COLUMN mnemo.plan.source_id IS 'Identifier of the source; NULL when unknown.';
+COMMENT ON COLUMN mnemo.plan.consolidation_state IS 'Live in raw, active, pending, consolidated.';
+COMMENT ON COLUMN mnemo.plan.version IS 'Counts the changes, from 1.';
+COMMENT ON COLUMN mnemo.plan.created_at IS 'When it was remembered.';
+COMMENT ON COLUMN mnemo.plan.updated_at IS 'When its record last changed.';
+COMMENT ON COLUMN mnemo.plan.expires_at IS 'From then on not recalled; NULL for never.';
+COMMENT ON COLUMN mnemo.plan.signature_size IS 'Number of tokens.';
+COMMENT ON COLUMN mnemo.plan.quarantined IS 'Held back from recall.';
+COMMENT ON COLUMN mnemo.plan.deleted_at IS 'When it was deleted; NULL while it lives.';
+COMMENT ON COLUMN mnemo.plan.content_hash IS 'SHA-256 of the record (docs/hash-format.md).';
+
+-- part: 300_identity.sql
+CREATE FUNCTION mnemo._effective_role() RETURNS name
+LANGUAGE sql STABLE PARALLEL SAFE
+-- Not current_user: inside a SECURITY DEFINER function that is the owner of the function.
+RETURN CASE current_setting('role') WHEN 'none' THEN session_user
+    ELSE current_setting('role')::name END;
+COMMENT ON FUNCTION mnemo._effective_role() IS
+    'The role that SET ROLE chose, else the role of the session.';
+
+CREATE FUNCTION mnemo._owner() RETURNS oid
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN (SELECT n.nspowner FROM pg_namespace AS n WHERE n.nspname = 'mnemo');
+COMMENT ON FUNCTION mnemo._owner() IS 'The role that owns the schema.';
+
+CREATE FUNCTION mnemo._role_level(
+    p_role name
+)
+RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT CASE
+        WHEN r.rolsuper OR r.oid = mnemo._owner() THEN 'admin'
+        ELSE (
+            SELECT x.level
+              FROM (
+                SELECT l.level
+                  FROM mnemo.role_level AS l
+                  JOIN pg_roles AS g ON g.rolname = l.role_name
+                 WHERE pg_has_role(r.oid, g.oid, 'USAGE')
+                 UNION ALL
+                SELECT 'admin' WHERE pg_has_role(r.oid, mnemo._owner(), 'USAGE')
+              ) AS x
+             ORDER BY array_position(ARRAY['tenant', 'application', 'admin'], x.level)
+             LIMIT 1
+        )
+    END
+      FROM pg_roles AS r
+     WHERE r.rolname = p_role;
+END;
+COMMENT ON FUNCTION mnemo._role_level(name) IS
+    'The level that counts for a role: its own or an inherited row, the most restrictive where '
+    'several are reached; superusers and the owner are admin; NULL for no row.';
+
+CREATE FUNCTION mnemo._level() RETURNS text
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_role name := mnemo._effective_role();
+    v_level text := mnemo._role_level(v_role);
+BEGIN
+    IF v_level IS NULL THEN
+        PERFORM mnemo._raise_access(
+            format('role %I has no level in mnemo_pg', v_role),
+            jsonb_build_object('role', v_role),
+            format('an administrator runs: SELECT mnemo.grant_access(%L, ''application'')', v_role)
+        );
+    END IF;
+    RETURN v_level;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._level() IS
+    'The level of the calling role. Raises 42501 for a role without one.';
+
+CREATE FUNCTION mnemo._identify(
+    p_level text,
+    p_agent_id text,
+    p_org_id text,
+    OUT org_id text,
+    OUT agent_id text,
+    OUT problem mnemo._problem
+)
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_bound record;
+BEGIN
+    IF p_level = 'tenant' THEN
+        SELECT * INTO v_bound FROM mnemo._bound(mnemo._effective_role(), p_agent_id, p_org_id);
+        org_id := v_bound.org_id;
+        agent_id := v_bound.agent_id;
+        problem := v_bound.problem;
+    ELSE
+        org_id := coalesce(p_org_id, mnemo._setting('default_org_id', NULL));
+        agent_id := coalesce(p_agent_id, mnemo._setting('default_agent_id', org_id));
+    END IF;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._identify(text, text, text) IS
+    'The acting organisation and agent with binding and defaults filled in, their form not yet '
+    'checked; problem 42501 for a tenant outside its binding.';
+
+CREATE FUNCTION mnemo._bound(
+    p_role name,
+    p_agent_id text,
+    p_org_id text,
+    OUT org_id text,
+    OUT agent_id text,
+    OUT problem mnemo._problem
+)
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_orgs text[];
+    v_agents text[];
+    v_any boolean;
+BEGIN
+    SELECT array_agg(DISTINCT b.org_id) INTO v_orgs
+      FROM mnemo.role_binding AS b
+      JOIN pg_roles AS g ON g.rolname = b.role_name
+     WHERE pg_has_role(p_role, g.oid, 'USAGE');
+    org_id := coalesce(p_org_id, v_orgs[1]);
+    IF v_orgs IS NULL THEN
+        problem := mnemo._access(format('role %I is a tenant without a binding', p_role), NULL,
+            format('an administrator runs: SELECT mnemo.bind_role(%L, organisation)', p_role));
+        RETURN;
+    ELSIF p_org_id IS NULL AND cardinality(v_orgs) > 1 THEN
+        problem := mnemo._argument('p_org_id',
+            format('p_org_id must be named: role %I is bound to %s organisations',
+                p_role, cardinality(v_orgs)),
+            'name the organisation that you act in');
+        RETURN;
+    ELSIF org_id <> ALL (v_orgs) THEN
+        problem := mnemo._access(
+            format('role %I is not bound to organisation %s', p_role, mnemo._shown(p_org_id)),
+            'p_org_id', 'leave p_org_id out, or have an administrator bind the role');
+        RETURN;
+    END IF;
+    SELECT array_agg(DISTINCT b.agent_id) FILTER (WHERE b.agent_id IS NOT NULL),
+           bool_or(b.agent_id IS NULL)
+      INTO v_agents, v_any
+      FROM mnemo.role_binding AS b
+      JOIN pg_roles AS g ON g.rolname = b.role_name
+     WHERE pg_has_role(p_role, g.oid, 'USAGE') AND b.org_id = _bound.org_id;
+    IF v_any THEN
+        agent_id := coalesce(p_agent_id, mnemo._setting('default_agent_id', org_id));
+        RETURN;
+    END IF;
+    agent_id := coalesce(p_agent_id, v_agents[1]);
+    IF p_agent_id IS NULL AND cardinality(v_agents) > 1 THEN
+        problem := mnemo._argument('p_agent_id',
+            format('p_agent_id must be named: role %I is bound to %s agents',
+                p_role, cardinality(v_agents)),
+            'name the agent that you act as');
+    ELSIF agent_id <> ALL (v_agents) THEN
+        problem := mnemo._access(
+            format('role %I is not bound to agent %s', p_role, mnemo._shown(p_agent_id)),
+            'p_agent_id', 'leave p_agent_id out, or have an administrator bind the role');
+    END IF;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._bound(name, text, text) IS
+    'The organisation and agent that a tenant acts for: those named if its bindings allow them, '
+    'those of its only binding where unnamed. Problem 42501 outside the bindings, 22023 where '
+    'several fit and none is named.';
+
+CREATE FUNCTION mnemo._enter(
+    p_agent_id text,
+    p_org_id text,
+    OUT level text,
+    OUT org_id text,
+    OUT agent_id text
+)
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_identity record;
+BEGIN
+    level := mnemo._level();
+    SELECT * INTO v_identity FROM mnemo._identify(level, p_agent_id, p_org_id);
+    PERFORM mnemo._raise_problem(v_identity.problem);
+    org_id := v_identity.org_id;
+    agent_id := v_identity.agent_id;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._enter(text, text) IS
+    'Who calls: level, organisation and agent, their form not yet checked. Raises 42501 for a role '
+    'without a level and for a tenant outside its binding.';
+
+CREATE FUNCTION mnemo._identity_problem(
+    p_agent_id text,
+    p_org_id text
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    IF NOT mnemo._is_identifier(p_org_id) THEN
+        RETURN mnemo._identifier_problem('p_org_id', p_org_id);
+    ELSIF NOT mnemo._is_identifier(p_agent_id) THEN
+        RETURN mnemo._identifier_problem('p_agent_id', p_agent_id);
+    END IF;
+    RETURN NULL;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._identity_problem(text, text) IS
+    'The problem of an ill-formed agent or organisation (the reserved * included); NULL for none.';
+
+CREATE FUNCTION mnemo._check_identity(
+    p_agent_id text,
+    p_org_id text
+)
+RETURNS void
+LANGUAGE sql VOLATILE PARALLEL SAFE
+RETURN mnemo._raise_problem(mnemo._identity_problem(p_agent_id, p_org_id));
+COMMENT ON FUNCTION mnemo._check_identity(text, text) IS
+    'Raises 22023 unless both are well formed; the reserved organisation * is not.';
+
+CREATE FUNCTION mnemo._caller(
+    p_agent_id text,
+    p_org_id text,
+    OUT level text,
+    OUT org_id text,
+    OUT agent_id text
+)
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    SELECT e.level, e.org_id, e.agent_id INTO level, org_id, agent_id
+      FROM mnemo._enter(p_agent_id, p_org_id) AS e;
+    PERFORM mnemo._check_identity(agent_id, org_id);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._caller(text, text) IS
+    'Who calls, as _enter gives it, with the form of both names checked (22023).';
+
+CREATE FUNCTION mnemo._require_admin() RETURNS void
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    IF mnemo._role_level(mnemo._effective_role()) IS DISTINCT FROM 'admin' THEN
+        PERFORM mnemo._raise_access(
+            format('role %I is not an administrator of mnemo_pg', mnemo._effective_role()),
+            jsonb_build_object('role', mnemo._effective_role()),
+            'ask the owner of schema mnemo or a role of level admin'
+        );
+    END IF;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._require_admin() IS 'Raises 42501 unless the caller has level admin.';
+
+-- part: 310_roles_admin.sql
+CREATE FUNCTION mnemo._admin_functions() RETURNS text[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ARRAY['configure', 'grant_access', 'revoke_access', 'bind_role', 'unbind_role'];
+COMMENT ON FUNCTION mnemo._admin_functions() IS
+    'The public functions that only level admin may call; every level may call the others.';
+
+CREATE FUNCTION mnemo._role_oid(
+    p_role text
+)
+RETURNS oid
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_oid oid := (SELECT r.oid FROM pg_roles AS r WHERE r.rolname = p_role);
+BEGIN
+    IF v_oid IS NULL THEN
+        PERFORM mnemo._raise_argument('p_role',
+            'p_role must be the name of an existing role; got ' || mnemo._shown(p_role),
+            'create the role first: CREATE ROLE ...');
+    END IF;
+    RETURN v_oid;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._role_oid(text) IS 'The number of a role; raises 22023 if there is none.';
+
+CREATE FUNCTION mnemo._tenant_obstacle(
+    p_role oid
+)
+RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE
+-- Who can create objects could plant code that runs in somebody else's connection; who can become
+-- another role is not bound at all. So each role that this one can SET ROLE to is looked at.
+BEGIN ATOMIC
+    SELECT x.obstacle
+      FROM (
+        SELECT 1 AS place, 'is or can become superuser, or may create roles' AS obstacle
+          FROM pg_roles AS r
+         WHERE pg_has_role(p_role, r.oid, 'MEMBER') AND (r.rolsuper OR r.rolcreaterole)
+        UNION ALL
+        SELECT 2, 'can become the owner of schema mnemo'
+         WHERE pg_has_role(p_role, mnemo._owner(), 'MEMBER')
+        UNION ALL
+        SELECT 3, format('can become role %I of level %s', l.role_name, l.level)
+          FROM mnemo.role_level AS l
+          JOIN pg_roles AS r ON r.rolname = l.role_name
+         WHERE l.level <> 'tenant' AND r.oid <> p_role AND pg_has_role(p_role, r.oid, 'MEMBER')
+        UNION ALL
+        SELECT 4, format('is a member of %I', r.rolname)
+          FROM pg_roles AS r
+         WHERE r.rolname IN (
+                'pg_read_all_data', 'pg_write_all_data', 'pg_read_server_files',
+                'pg_write_server_files', 'pg_execute_server_program')
+           AND pg_has_role(p_role, r.oid, 'MEMBER')
+        UNION ALL
+        SELECT 5, format('has CREATE on database %I', d.datname)
+          FROM pg_roles AS r
+          JOIN pg_database AS d ON d.datname = current_database()
+         WHERE pg_has_role(p_role, r.oid, 'MEMBER')
+           AND has_database_privilege(r.oid, d.oid, 'CREATE')
+        UNION ALL
+        SELECT 6, format('has CREATE on schema %I', n.nspname)
+          FROM pg_roles AS r
+          CROSS JOIN pg_namespace AS n
+         WHERE pg_has_role(p_role, r.oid, 'MEMBER')
+           AND n.nspname !~ '^pg_(toast_)?temp_'
+           AND has_schema_privilege(r.oid, n.oid, 'CREATE')
+        UNION ALL
+        SELECT 7, format('owns objects in database %I', d.datname)
+          FROM pg_shdepend AS s
+          JOIN pg_database AS d ON d.oid = s.dbid
+         WHERE d.datname = current_database()
+           AND s.deptype = 'o'
+           AND s.refclassid = 'pg_authid'::regclass
+           AND pg_has_role(p_role, s.refobjid, 'MEMBER')
+      ) AS x
+     ORDER BY x.place, x.obstacle
+     LIMIT 1;
+END;
+COMMENT ON FUNCTION mnemo._tenant_obstacle(oid) IS
+    'Why a role must not be a tenant: it could act outside its binding; NULL when nothing speaks '
+    'against it.';
+
+CREATE FUNCTION mnemo._check_tenants(
+    p_role oid
+)
+RETURNS void
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_role text;
+    v_obstacle text;
+BEGIN
+    SELECT r.rolname, mnemo._tenant_obstacle(r.oid) INTO v_role, v_obstacle
+      FROM mnemo.role_level AS l
+      JOIN pg_roles AS r ON r.rolname = l.role_name
+     WHERE l.level = 'tenant'
+       AND pg_has_role(r.oid, p_role, 'MEMBER')
+       AND mnemo._tenant_obstacle(r.oid) IS NOT NULL
+     LIMIT 1;
+    IF v_role IS NOT NULL THEN
+        PERFORM mnemo._raise_access(
+            format('role %I cannot be a tenant: it %s', v_role, v_obstacle),
+            jsonb_build_object('role', v_role, 'obstacle', v_obstacle),
+            'revoke that privilege, membership or ownership first'
+        );
+    END IF;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._check_tenants(oid) IS
+    'Raises 42501 if the role, or a member of it, is of level tenant and could act outside its '
+    'binding.';
+
+CREATE FUNCTION mnemo._revoke_all(
+    p_role text
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    EXECUTE format('REVOKE ALL ON ALL FUNCTIONS IN SCHEMA mnemo FROM %I', p_role);
+    EXECUTE format('REVOKE ALL ON ALL TABLES IN SCHEMA mnemo FROM %I', p_role);
+    EXECUTE format('REVOKE ALL ON SCHEMA mnemo FROM %I', p_role);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._revoke_all(text) IS 'Takes every privilege in schema mnemo from a role.';
+
+CREATE FUNCTION mnemo.grant_access(
+    p_role text,
+    p_level text
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_oid oid;
+    v_function text;
+BEGIN
+    PERFORM mnemo._require_admin();
+    v_oid := mnemo._role_oid(p_role);
+    PERFORM mnemo._check_label('p_level', 'level', p_level);
+    IF v_oid = mnemo._owner() OR (SELECT r.rolsuper FROM pg_roles AS r WHERE r.oid = v_oid) THEN
+        PERFORM mnemo._raise_argument('p_role',
+            format('role %I is a superuser or the owner and always counts as admin', p_role),
+            'grant a level to the role that the application logs in with');
+    END IF;
+    INSERT INTO mnemo.role_level AS l (role_name, level)
+    VALUES (p_role, p_level)
+    ON CONFLICT (role_name) DO UPDATE SET level = excluded.level, granted_at = now();
+    PERFORM mnemo._check_tenants(v_oid);
+    PERFORM mnemo._revoke_all(p_role);
+    EXECUTE format('GRANT USAGE ON SCHEMA mnemo TO %I', p_role);
+    FOR v_function IN
+        SELECT format('%I.%I(%s)', n.nspname, p.proname, pg_get_function_identity_arguments(p.oid))
+          FROM pg_proc AS p
+          JOIN pg_namespace AS n ON n.oid = p.pronamespace
+         WHERE n.nspname = 'mnemo'
+           AND p.proname NOT LIKE '\_%'
+           AND (p_level = 'admin' OR p.proname <> ALL (mnemo._admin_functions()))
+         ORDER BY 1
+    LOOP
+        EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %I', v_function, p_role);
+    END LOOP;
+    IF p_level = 'admin' THEN
+        EXECUTE format('GRANT SELECT ON mnemo.plan TO %I', p_role);
+    END IF;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.grant_access(text, text) IS
+    'Gives a role a level: application (may name any agent and organisation), tenant (only what '
+    'bind_role binds it to) or admin. Replaces the level it had. Level admin only. Errors: 42501 '
+    'not an administrator, or a role that could act outside its binding would be a tenant; 22023 '
+    'unknown role or level, a superuser, the owner.';
+
+CREATE FUNCTION mnemo.revoke_access(
+    p_role text
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    PERFORM mnemo._require_admin();
+    IF p_role IS NULL OR NOT EXISTS (
+        SELECT FROM mnemo.role_level AS l WHERE l.role_name = p_role
+    ) THEN
+        PERFORM mnemo._role_oid(p_role);
+    END IF;
+    DELETE FROM mnemo.role_level AS l WHERE l.role_name = p_role;
+    DELETE FROM mnemo.role_binding AS b WHERE b.role_name = p_role;
+    -- The role may be gone already; its rows must be removable all the same.
+    IF EXISTS (SELECT FROM pg_roles AS r WHERE r.rolname = p_role AND r.oid <> mnemo._owner()) THEN
+        PERFORM mnemo._revoke_all(p_role);
+    END IF;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.revoke_access(text) IS
+    'Takes level, bindings and privileges from a role; works for a dropped role too. Level admin '
+    'only. Errors: 42501 not an administrator; 22023 unknown role.';
+
+CREATE FUNCTION mnemo.bind_role(
+    p_role text,
+    p_org_id text,
+    p_agent_id text DEFAULT NULL
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_oid oid;
+BEGIN
+    PERFORM mnemo._require_admin();
+    v_oid := mnemo._role_oid(p_role);
+    PERFORM mnemo._check_identity(coalesce(p_agent_id, 'any'), p_org_id);
+    INSERT INTO mnemo.role_binding (org_id, role_name, agent_id)
+    VALUES (p_org_id, p_role, p_agent_id)
+    ON CONFLICT (org_id, role_name, agent_id) DO NOTHING;
+    PERFORM mnemo._check_tenants(v_oid);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.bind_role(text, text, text) IS
+    'Binds a role to an organisation and to one agent, or to any agent when p_agent_id is NULL. '
+    'Counts for level tenant; several bindings add up. Level admin only. Errors: 42501 not an '
+    'administrator, or a tenant could act outside its binding; 22023 unknown role, ill-formed name.';
+
+CREATE FUNCTION mnemo.unbind_role(
+    p_role text,
+    p_org_id text,
+    p_agent_id text DEFAULT NULL
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    PERFORM mnemo._require_admin();
+    PERFORM mnemo._check_identity(coalesce(p_agent_id, 'any'), p_org_id);
+    DELETE FROM mnemo.role_binding AS b
+     WHERE b.org_id = p_org_id AND b.role_name = p_role
+       AND b.agent_id IS NOT DISTINCT FROM p_agent_id;
+    IF NOT FOUND THEN
+        PERFORM mnemo._raise_argument('p_role',
+            format('there is no such binding of role %s', mnemo._shown(p_role)),
+            'name role, organisation and agent as bind_role was given them');
+    END IF;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.unbind_role(text, text, text) IS
+    'Takes back exactly one binding made by bind_role. Level admin only. Errors: 42501 not an '
+    'administrator; 22023 no such binding, ill-formed name.';
+
+-- part: 320_settings_admin.sql
+CREATE FUNCTION mnemo._setting_problem(
+    p_name text,
+    p_value text,
+    p_org_id text
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    IF p_name IN ('similarity_threshold', 'minimum_threshold', 'success_threshold') THEN
+        IF p_value COLLATE "C" !~ '^(0(\.[0-9]{1,15})?|1(\.0{1,15})?)$' THEN
+            RETURN mnemo._argument('p_value',
+                format('%s must be a number from 0 to 1; got %s', p_name, mnemo._shown(p_value)),
+                'write it as a decimal, such as 0.7');
+        END IF;
+        IF p_name = 'minimum_threshold' AND p_value::numeric = 0 THEN
+            RETURN mnemo._argument('p_value', 'minimum_threshold must be above 0',
+                'a threshold of 0 would make every plan a hit');
+        END IF;
+        IF p_name = 'minimum_threshold'
+           AND p_value::numeric > mnemo._setting('similarity_threshold', p_org_id)::numeric
+           OR p_name = 'similarity_threshold'
+           AND p_value::numeric < mnemo._setting('minimum_threshold', p_org_id)::numeric THEN
+            RETURN mnemo._argument('p_value',
+                format('minimum_threshold must not be above similarity_threshold; got %s for %s',
+                    p_value, p_name),
+                'change the other setting first');
+        END IF;
+    ELSIF p_name = 'experience_memory' THEN
+        IF p_value NOT IN ('on', 'off') THEN
+            RETURN mnemo._argument('p_value',
+                'experience_memory must be on or off; got ' || mnemo._shown(p_value),
+                'SELECT mnemo.configure(''experience_memory'', ''on'')');
+        END IF;
+    ELSIF p_name = 'guard' THEN
+        RETURN mnemo._label_problem('p_value', 'guard', p_value);
+    ELSE
+        RETURN mnemo._identifier_problem('p_value', p_value);
+    END IF;
+    RETURN NULL;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._setting_problem(text, text, text) IS
+    'The problem of a value for a setting; NULL when it may be set.';
+
+CREATE FUNCTION mnemo._check_setting_name(
+    p_name text
+)
+RETURNS void
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    IF mnemo._setting_default(p_name) IS NULL THEN
+        PERFORM mnemo._raise_argument('p_name',
+            'p_name must be the name of a setting; got ' || mnemo._shown(p_name),
+            'experience_memory, similarity_threshold, minimum_threshold, success_threshold, '
+            'guard, default_agent_id or default_org_id');
+    END IF;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._check_setting_name(text) IS 'Raises 22023 unless there is such a setting.';
+
+CREATE FUNCTION mnemo.configure(
+    p_name text,
+    p_value text,
+    p_org_id text DEFAULT NULL
+)
+RETURNS text
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    PERFORM mnemo._require_admin();
+    PERFORM mnemo._check_setting_name(p_name);
+    IF p_org_id IS NOT NULL THEN
+        PERFORM mnemo._check_identity('any', p_org_id);
+        IF p_name = 'default_org_id' THEN
+            PERFORM mnemo._raise_argument('p_org_id', 'default_org_id has no override per organisation',
+                'leave p_org_id out');
+        END IF;
+    END IF;
+    IF p_value IS NULL THEN
+        DELETE FROM mnemo.settings AS s
+         WHERE s.org_id = coalesce(p_org_id, '*') AND s.name = p_name;
+    ELSE
+        PERFORM mnemo._raise_problem(mnemo._setting_problem(p_name, p_value, p_org_id));
+        INSERT INTO mnemo.settings AS s (org_id, name, value)
+        VALUES (coalesce(p_org_id, '*'), p_name, p_value)
+        ON CONFLICT (org_id, name) DO UPDATE SET value = excluded.value, updated_at = now();
+    END IF;
+    RETURN mnemo._setting(p_name, p_org_id);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.configure(text, text, text) IS
+    'Sets a setting for the database, or for one organisation when p_org_id is given; p_value NULL '
+    'goes back to the default (for an organisation: to the database''s value). Returns the value '
+    'in force. Settings: experience_memory (off), similarity_threshold (0.7), minimum_threshold '
+    '(0.3), success_threshold (0.5), guard (off), default_agent_id (default), default_org_id '
+    '(default). Level admin only. Errors: 42501 not an administrator; 22023 unknown name, value '
+    'out of range.';
+
+CREATE FUNCTION mnemo.setting(
+    p_name text,
+    p_org_id text DEFAULT NULL
+)
+RETURNS text
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_caller record;
+BEGIN
+    SELECT * INTO v_caller FROM mnemo._enter(NULL, p_org_id);
+    PERFORM mnemo._check_setting_name(p_name);
+    IF p_org_id IS NOT NULL THEN
+        PERFORM mnemo._check_identity('any', p_org_id);
+    END IF;
+    RETURN mnemo._setting(
+        p_name, CASE v_caller.level WHEN 'tenant' THEN v_caller.org_id ELSE p_org_id END
+    );
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.setting(text, text) IS
+    'The value in force of a setting for an organisation; NULL means the database, for a tenant '
+    'the organisation it is bound to. Errors: 42501 role without a level, tenant outside its '
+    'binding; 22023 unknown name, ill-formed organisation.';
+
+CREATE FUNCTION mnemo.version() RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+RETURN '0.1.0';
+COMMENT ON FUNCTION mnemo.version() IS 'The version of mnemo_pg that is installed.';
+
+-- part: 400_hash.sql
+-- The encoding of docs/hash-format.md: a letter for the type, lengths as 64-bit big-endian numbers,
+-- nothing that depends on a session or a server.
+
+CREATE FUNCTION mnemo._bytes_of_text(
+    p_text text
+)
+RETURNS bytea
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN p_text IS NULL THEN '\x4e'::bytea
+    ELSE '\x54'::bytea || int8send(octet_length(p_text)) || mnemo._utf8(p_text) END;
+COMMENT ON FUNCTION mnemo._bytes_of_text(text) IS 'T, length, UTF-8 bytes; N for NULL.';
+
+CREATE FUNCTION mnemo._bytes_of_list(
+    p_list text[]
+)
+RETURNS bytea
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN cardinality(p_list) = 0 THEN '\x4c0000000000000000'::bytea ELSE (
+    SELECT '\x4c'::bytea || int8send(count(*)) || string_agg(
+        mnemo._bytes_of_text(t.item), ''::bytea ORDER BY t.place)
+      FROM unnest(p_list) WITH ORDINALITY AS t(item, place)
+) END;
+COMMENT ON FUNCTION mnemo._bytes_of_list(text[]) IS 'L, number of elements, each as a text.';
+
+CREATE FUNCTION mnemo._bytes_of_time(
+    p_time timestamptz
+)
+RETURNS bytea
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN p_time IS NULL THEN '\x4e'::bytea
+    ELSE '\x49'::bytea || int8send(mnemo._micros(p_time)) END;
+COMMENT ON FUNCTION mnemo._bytes_of_time(timestamptz) IS
+    'I, microseconds since 1970-01-01 UTC as 64 bits; N for NULL.';
+
+CREATE FUNCTION mnemo._bytes_of_float(
+    p_number double precision
+)
+RETURNS bytea
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+-- Adding zero turns the negative zero into the positive one.
+RETURN CASE WHEN p_number IS NULL THEN '\x4e'::bytea
+    ELSE '\x46'::bytea || float8send(p_number + 0.0::double precision) END;
+COMMENT ON FUNCTION mnemo._bytes_of_float(double precision) IS
+    'F, the IEEE 754 double, big-endian; N for NULL.';
+
+CREATE FUNCTION mnemo._bytes_of_scalar(
+    p_value jsonb
+)
+RETURNS bytea
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE jsonb_typeof(p_value)
+    WHEN 'string' THEN
+        '\x73'::bytea || int8send(octet_length(p_value #>> '{}')) || mnemo._utf8(p_value #>> '{}')
+    WHEN 'number' THEN
+        '\x64'::bytea || int8send(octet_length(trim_scale((p_value #>> '{}')::numeric)::text))
+        || mnemo._utf8(trim_scale((p_value #>> '{}')::numeric)::text)
+    WHEN 'null' THEN '\x6e'::bytea
+    WHEN 'boolean' THEN CASE WHEN p_value = 'true' THEN '\x74'::bytea ELSE '\x66'::bytea END
+END;
+COMMENT ON FUNCTION mnemo._bytes_of_scalar(jsonb) IS
+    's and length and UTF-8 bytes for a string, d and length and plain decimal digits without '
+    'trailing zeros for a number, n, t, f; NULL for arrays and objects.';
+
+CREATE FUNCTION mnemo._bytes_of_json(
+    p_value jsonb
+)
+RETURNS bytea
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    CASE jsonb_typeof(p_value)
+    WHEN 'object' THEN
+        RETURN '\x6f'::bytea || (
+            SELECT int8send(count(*)) || coalesce(string_agg(
+                       int8send(octet_length(e.key)) || mnemo._utf8(e.key)
+                       || coalesce(mnemo._bytes_of_scalar(e.value), mnemo._bytes_of_json(e.value)),
+                       ''::bytea ORDER BY e.key COLLATE "C"), '')
+              FROM jsonb_each(p_value) AS e
+        );
+    WHEN 'array' THEN
+        RETURN '\x61'::bytea || (
+            SELECT int8send(count(*)) || coalesce(string_agg(
+                       coalesce(mnemo._bytes_of_scalar(e.value), mnemo._bytes_of_json(e.value)),
+                       ''::bytea ORDER BY e.place), '')
+              FROM jsonb_array_elements(p_value) WITH ORDINALITY AS e(value, place)
+        );
+    ELSE
+        RETURN mnemo._bytes_of_scalar(p_value);
+    END CASE;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._bytes_of_json(jsonb) IS
+    'o, number of keys, then length and bytes of each key and its value in byte order of the keys; '
+    'a, number of elements, each element; scalars as _bytes_of_scalar.';
+
+CREATE FUNCTION mnemo._content_hash(
+    p_record mnemo.memory
+)
+RETURNS bytea
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN sha256(
+    mnemo._bytes_of_text('mnemo_pg memory 1')
+    || '\x42'::bytea || int8send(octet_length((p_record).nonce)) || (p_record).nonce
+    || '\x55'::bytea || uuid_send((p_record).id)
+    || mnemo._bytes_of_text((p_record).org_id)
+    || mnemo._bytes_of_text((p_record).origin_org_id)
+    || mnemo._bytes_of_text((p_record).agent_id)
+    || mnemo._bytes_of_text((p_record).memory_type)
+    || mnemo._bytes_of_text((p_record).content)
+    || mnemo._bytes_of_list((p_record).tags)
+    || '\x4a'::bytea || mnemo._bytes_of_json((p_record).metadata)
+    || mnemo._bytes_of_text((p_record).source_type)
+    || mnemo._bytes_of_text((p_record).source_id)
+    || mnemo._bytes_of_text((p_record).thread_id)
+    || mnemo._bytes_of_text((p_record).created_by)
+    || mnemo._bytes_of_text((p_record).kind)
+    || mnemo._bytes_of_text((p_record).subject)
+    || mnemo._bytes_of_text((p_record).predicate)
+    || mnemo._bytes_of_list((p_record).entities)
+    || mnemo._bytes_of_list((p_record).aliases)
+    || mnemo._bytes_of_text((p_record).location)
+    || mnemo._bytes_of_float((p_record).confidence)
+    || mnemo._bytes_of_time((p_record).valid_from)
+    || mnemo._bytes_of_text((p_record).temporal_scope)
+    || mnemo._bytes_of_time((p_record).created_at)
+);
+COMMENT ON FUNCTION mnemo._content_hash(mnemo.memory) IS
+    'SHA-256 (FIPS 180-4) over what identifies the record, as docs/hash-format.md gives it byte by '
+    'byte. Not in it: what may change later (scope, importance, state, quarantine, expiry, '
+    'deletion, status, valid_to), which events bind, and the counters. NULL without a nonce.';
+
+-- part: 410_write.sql
+CREATE FUNCTION mnemo._write_memories(
+    p_records mnemo.memory[],
+    p_event_type text
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    INSERT INTO mnemo.memory SELECT r.* FROM unnest(p_records) AS r;
+    INSERT INTO mnemo.event (
+        org_id, id, agent_id, event_type, memory_org_id, memory_id, actor_org_id, actor_agent_id,
+        happened_at, content_hash, changes
+    )
+    SELECT r.origin_org_id, mnemo._new_id(), r.agent_id, p_event_type, r.org_id, r.id,
+           r.origin_org_id, r.agent_id, now(), r.content_hash,
+           jsonb_build_object(
+               'scope', r.scope,
+               'importance', r.importance,
+               'consolidation_state', r.consolidation_state,
+               'quarantined', r.quarantined,
+               'expires_at', mnemo._micros(r.expires_at),
+               'status', r.status,
+               'valid_to', mnemo._micros(r.valid_to)
+           )
+      FROM unnest(p_records) AS r;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._write_memories(mnemo.memory[], text) IS
+    'Writes complete records and the event of each, the owner acting. The only way a record comes '
+    'into being.';
+
+CREATE FUNCTION mnemo._write_event(
+    p_record mnemo.memory,
+    p_event_type text,
+    p_actor_org_id text,
+    p_actor_agent_id text,
+    p_changes jsonb
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    INSERT INTO mnemo.event (
+        org_id, id, agent_id, event_type, memory_org_id, memory_id, actor_org_id, actor_agent_id,
+        happened_at, content_hash, changes
+    )
+    VALUES (
+        p_record.origin_org_id, mnemo._new_id(), p_record.agent_id, p_event_type,
+        p_record.org_id, p_record.id, p_actor_org_id, p_actor_agent_id, now(),
+        p_record.content_hash, p_changes
+    );
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._write_event(mnemo.memory, text, text, text, jsonb) IS
+    'Writes the event of a change to a record; p_changes holds the columns that it set, as labels, '
+    'numbers and microseconds only.';
+
+CREATE FUNCTION mnemo._claim_key(
+    p_record mnemo.memory,
+    p_key text,
+    OUT memory_org_id text,
+    OUT memory_id uuid
+)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    INSERT INTO mnemo.idempotency AS i (org_id, agent_id, key, memory_org_id, memory_id)
+    VALUES (p_record.origin_org_id, p_record.agent_id, p_key, p_record.org_id, p_record.id)
+    ON CONFLICT (org_id, agent_id, key) DO NOTHING;
+    SELECT i.memory_org_id, i.memory_id INTO memory_org_id, memory_id
+      FROM mnemo.idempotency AS i
+     WHERE i.org_id = p_record.origin_org_id AND i.agent_id = p_record.agent_id AND i.key = p_key;
+    IF NOT FOUND THEN
+        -- Another transaction committed the key after this one's snapshot was taken.
+        PERFORM mnemo._raise('40001', 'the idempotency key was used by a concurrent transaction',
+            jsonb_build_object('parameter', 'p_idempotency_key'), 'retry the transaction');
+    END IF;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._claim_key(mnemo.memory, text) IS
+    'Claims an idempotency key of the owner for a record about to be written; returns the record '
+    'that holds it: another one when the key was used before. Waits for a transaction that is just '
+    'using the same key. Raises 40001 when that one is outside the snapshot.';
+
+CREATE FUNCTION mnemo._scope_problem(
+    p_level text,
+    p_scope text
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    IF NOT mnemo._is_label('scope', p_scope) THEN
+        RETURN mnemo._label_problem('p_scope', 'scope', p_scope);
+    ELSIF p_scope = 'global' AND p_level = 'tenant' THEN
+        RETURN mnemo._access('a tenant may not write scope global', 'p_scope',
+            'use scope public, or a role of level application');
+    END IF;
+    RETURN NULL;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._scope_problem(text, text) IS
+    'The problem of a scope to write: an unknown label, or global by a tenant; NULL for none.';
+
+CREATE FUNCTION mnemo._tags_problem(
+    p_tags text[]
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_problem mnemo._problem := mnemo._list_problem('p_tags', p_tags, 100, 256, 'tags');
+BEGIN
+    IF v_problem.code IS NULL AND p_tags @> ARRAY[mnemo._reserved_tag()] THEN
+        v_problem := mnemo._argument('p_tags',
+            'p_tags must not contain the reserved tag ' || mnemo._reserved_tag(),
+            'plans are written with mnemo.remember_plan');
+    END IF;
+    RETURN v_problem;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._tags_problem(text[]) IS
+    'The problem of a caller''s tags: over 100, longer than 256 characters, NULL or blank elements, '
+    'the reserved tag; NULL for none.';
+
+CREATE FUNCTION mnemo._embedding_problem(
+    p_embedding text,
+    p_model text
+)
+RETURNS mnemo._problem
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN p_embedding IS NOT NULL OR p_model IS NOT NULL THEN ROW(
+    '55000', 'embeddings are not enabled in this database',
+    CASE WHEN p_embedding IS NOT NULL THEN 'p_embedding' ELSE 'p_model' END,
+    'leave p_embedding and p_model out'
+)::mnemo._problem END;
+COMMENT ON FUNCTION mnemo._embedding_problem(text, text) IS
+    'The problem of an embedding given to a database without embeddings; NULL when none is given.';
+
+CREATE FUNCTION mnemo._distinct(
+    p_list text[]
+)
+RETURNS text[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN cardinality(p_list) < 2 THEN p_list ELSE (
+    SELECT array_agg(x.item ORDER BY x.place)
+      FROM (
+        SELECT t.item, min(t.place) AS place
+          FROM unnest(p_list) WITH ORDINALITY AS t(item, place)
+         GROUP BY t.item
+      ) AS x
+) END;
+COMMENT ON FUNCTION mnemo._distinct(text[]) IS 'The list without duplicates, the first of each kept.';
+
+-- part: 420_remember.sql
+CREATE FUNCTION mnemo._memory_problem(
+    p_record mnemo.memory
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_problem mnemo._problem;
+BEGIN
+    IF p_record.content IS NULL OR mnemo._is_blank(p_record.content) THEN
+        RETURN mnemo._argument('p_content', 'p_content must not be NULL or blank',
+            'pass the text to remember');
+    ELSIF octet_length(p_record.content) > 1048576 THEN
+        RETURN mnemo._limit('p_content',
+            format('p_content has %s bytes, at most 1048576 (1 MB) are allowed',
+                octet_length(p_record.content)),
+            'split the text into several records');
+    END IF;
+    IF NOT mnemo._is_label('memory_type', p_record.memory_type) THEN
+        RETURN mnemo._label_problem('p_memory_type', 'memory_type', p_record.memory_type);
+    ELSIF NOT mnemo._is_label('source_type', p_record.source_type) THEN
+        RETURN mnemo._label_problem('p_source_type', 'source_type', p_record.source_type);
+    ELSIF NOT mnemo._is_label('memory_status', p_record.status) THEN
+        RETURN mnemo._label_problem('p_status', 'memory_status', p_record.status);
+    ELSIF NOT mnemo._is_label('temporal_scope', p_record.temporal_scope) THEN
+        RETURN mnemo._label_problem('p_temporal_scope', 'temporal_scope', p_record.temporal_scope);
+    ELSIF p_record.kind IS NOT NULL AND NOT mnemo._is_label('kind', p_record.kind) THEN
+        RETURN mnemo._label_problem('p_kind', 'kind', p_record.kind);
+    END IF;
+    v_problem := coalesce(
+        mnemo._fraction_problem('p_importance', p_record.importance),
+        mnemo._fraction_problem('p_confidence', p_record.confidence),
+        mnemo._tags_problem(p_record.tags),
+        mnemo._list_problem('p_entities', p_record.entities, 100, 256, 'entities'),
+        mnemo._list_problem('p_aliases', p_record.aliases, 100, 256, 'aliases'),
+        mnemo._texts_problem(
+            ARRAY['p_source_id', 'p_thread_id', 'p_created_by', 'p_subject', 'p_predicate',
+                'p_location'],
+            ARRAY[p_record.source_id, p_record.thread_id, p_record.created_by, p_record.subject,
+                p_record.predicate, p_record.location],
+            256
+        )
+    );
+    IF v_problem.code IS NOT NULL THEN
+        RETURN v_problem;
+    END IF;
+    IF jsonb_typeof(p_record.metadata) <> 'object' THEN
+        RETURN mnemo._argument('p_metadata',
+            'p_metadata must be a JSON object; got ' || jsonb_typeof(p_record.metadata),
+            'wrap the value: {"value": ...}');
+    ELSIF p_record.metadata ? mnemo._reserved_key() THEN
+        RETURN mnemo._argument('p_metadata',
+            'p_metadata must not contain the reserved key ' || mnemo._reserved_key(),
+            'plans are written with mnemo.remember_plan');
+    ELSIF octet_length(p_record.metadata::text) > 1048576 THEN
+        RETURN mnemo._limit('p_metadata',
+            format('p_metadata has %s bytes as text, at most 1048576 (1 MB) are allowed',
+                octet_length(p_record.metadata::text)),
+            'keep large values outside and store their identifiers');
+    END IF;
+    IF NOT isfinite(p_record.valid_from) THEN
+        RETURN mnemo._argument('p_valid_from', 'p_valid_from must be a finite time',
+            'leave it out for the time of writing');
+    ELSIF NOT isfinite(p_record.valid_to) THEN
+        RETURN mnemo._argument('p_valid_to', 'p_valid_to must be a finite time',
+            'leave it out for no end');
+    ELSIF p_record.valid_to <= p_record.valid_from THEN
+        RETURN mnemo._argument('p_valid_to', 'p_valid_to must be after p_valid_from',
+            'p_valid_from is the time of writing where it is not given');
+    END IF;
+    IF p_record.predicate IS NOT NULL AND mnemo._canonical_predicate(p_record.predicate) = '' THEN
+        RETURN mnemo._argument('p_predicate',
+            'p_predicate must contain an ASCII letter or digit; got '
+                || mnemo._shown(p_record.predicate),
+            'see mnemo.canonical_predicate');
+    END IF;
+    RETURN NULL;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._memory_problem(mnemo.memory) IS
+    'The first problem of a record that a caller wants to write: the rules of mnemo.remember; NULL '
+    'for none.';
+
+CREATE FUNCTION mnemo._normalised(
+    p_record mnemo.memory
+)
+RETURNS mnemo.memory
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    p_record.tags := mnemo._distinct(p_record.tags);
+    p_record.entities := mnemo._distinct(p_record.entities);
+    p_record.aliases := mnemo._distinct(p_record.aliases);
+    p_record.subject := mnemo._lower(mnemo._squeeze(p_record.subject));
+    p_record.predicate := mnemo._canonical_predicate(p_record.predicate);
+    p_record.content_hash := mnemo._content_hash(p_record);
+    RETURN p_record;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._normalised(mnemo.memory) IS
+    'The record as it is stored: lists without duplicates, subject and predicate normalised, hashed.';
+
+CREATE FUNCTION mnemo._new_record(
+    p_scope text,
+    p_org_id text,
+    p_agent_id text,
+    p_ttl interval
+)
+RETURNS mnemo.memory
+LANGUAGE plpgsql VOLATILE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_record mnemo.memory;
+BEGIN
+    v_record.org_id := CASE p_scope WHEN 'global' THEN '*' ELSE p_org_id END;
+    v_record.id := mnemo._new_id();
+    v_record.origin_org_id := p_org_id;
+    v_record.agent_id := p_agent_id;
+    v_record.scope := p_scope;
+    v_record.importance := 0.5;
+    v_record.consolidation_state := 'raw';
+    v_record.quarantined := false;
+    v_record.version := 1;
+    v_record.access_count := 0;
+    v_record.created_at := now();
+    v_record.updated_at := now();
+    v_record.expires_at := now() + p_ttl;
+    v_record.status := 'active';
+    v_record.valid_from := now();
+    v_record.temporal_scope := 'persistent';
+    v_record.tags := '{}';
+    v_record.entities := '{}';
+    v_record.aliases := '{}';
+    v_record.metadata := '{}';
+    v_record.nonce := uuid_send(gen_random_uuid());
+    RETURN v_record;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._new_record(text, text, text, interval) IS
+    'A record with id, owner, nonce and every default set; content, type and source are missing.';
+
+CREATE FUNCTION mnemo.remember(
+    p_content text,
+    p_scope text DEFAULT NULL,
+    p_memory_type text DEFAULT NULL,
+    p_importance double precision DEFAULT NULL,
+    p_tags text[] DEFAULT NULL,
+    p_metadata jsonb DEFAULT NULL,
+    p_source_type text DEFAULT NULL,
+    p_source_id text DEFAULT NULL,
+    p_thread_id text DEFAULT NULL,
+    p_created_by text DEFAULT NULL,
+    p_ttl interval DEFAULT NULL,
+    p_kind text DEFAULT NULL,
+    p_subject text DEFAULT NULL,
+    p_predicate text DEFAULT NULL,
+    p_entities text[] DEFAULT NULL,
+    p_aliases text[] DEFAULT NULL,
+    p_location text DEFAULT NULL,
+    p_confidence double precision DEFAULT NULL,
+    p_status text DEFAULT NULL,
+    p_valid_from timestamptz DEFAULT NULL,
+    p_valid_to timestamptz DEFAULT NULL,
+    p_temporal_scope text DEFAULT NULL,
+    p_embedding text DEFAULT NULL,
+    p_model text DEFAULT NULL,
+    p_idempotency_key text DEFAULT NULL,
+    p_agent_id text DEFAULT NULL,
+    p_org_id text DEFAULT NULL
+)
+RETURNS TABLE (id uuid, content_hash bytea, status text)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 1
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_caller record;
+    v_record mnemo.memory;
+    v_key record;
+    v_first mnemo.memory;
+BEGIN
+    SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
+    PERFORM mnemo._raise_problem(coalesce(
+        mnemo._scope_problem(v_caller.level, coalesce(p_scope, 'private')),
+        mnemo._ttl_problem(p_ttl),
+        mnemo._texts_problem(ARRAY['p_idempotency_key'], ARRAY[p_idempotency_key], 256),
+        mnemo._embedding_problem(p_embedding, p_model)
+    ));
+    v_record := mnemo._new_record(
+        coalesce(p_scope, 'private'), v_caller.org_id, v_caller.agent_id,
+        -- Working memory is for the task at hand.
+        coalesce(p_ttl, CASE p_memory_type WHEN 'working' THEN interval '1 hour' END)
+    );
+    v_record.content := p_content;
+    v_record.memory_type := coalesce(p_memory_type, 'episodic');
+    v_record.importance := coalesce(p_importance, v_record.importance);
+    v_record.tags := coalesce(p_tags, v_record.tags);
+    v_record.metadata := coalesce(p_metadata, v_record.metadata);
+    v_record.source_type := coalesce(p_source_type, 'agent');
+    v_record.source_id := p_source_id;
+    v_record.thread_id := p_thread_id;
+    v_record.created_by := p_created_by;
+    v_record.kind := p_kind;
+    v_record.subject := p_subject;
+    v_record.predicate := p_predicate;
+    v_record.entities := coalesce(p_entities, v_record.entities);
+    v_record.aliases := coalesce(p_aliases, v_record.aliases);
+    v_record.location := p_location;
+    v_record.confidence := p_confidence;
+    v_record.status := coalesce(p_status, v_record.status);
+    v_record.valid_from := coalesce(p_valid_from, v_record.valid_from);
+    v_record.valid_to := p_valid_to;
+    v_record.temporal_scope := coalesce(p_temporal_scope, v_record.temporal_scope);
+    PERFORM mnemo._raise_problem(mnemo._memory_problem(v_record));
+    v_record := mnemo._normalised(v_record);
+    IF p_idempotency_key IS NOT NULL THEN
+        SELECT * INTO v_key FROM mnemo._claim_key(v_record, p_idempotency_key);
+        -- A statement of its own: the claim may have waited for the transaction that wrote it.
+        SELECT * INTO v_first
+          FROM mnemo.memory AS m WHERE m.org_id = v_key.memory_org_id AND m.id = v_key.memory_id;
+        IF FOUND THEN
+            IF v_first.tags @> ARRAY[mnemo._reserved_tag()] THEN
+                PERFORM mnemo._raise_argument('p_idempotency_key',
+                    'p_idempotency_key was used for a plan', 'use another key');
+            END IF;
+            RETURN QUERY SELECT v_first.id, v_first.content_hash, 'repeated';
+            RETURN;
+        END IF;
+    END IF;
+    PERFORM mnemo._write_memories(ARRAY[v_record], 'memory_write');
+    RETURN QUERY SELECT v_record.id, v_record.content_hash, 'stored';
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.remember(
+    text, text, text, double precision, text[], jsonb, text, text, text, text, interval, text,
+    text, text, text[], text[], text, double precision, text, timestamptz, timestamptz, text,
+    text, text, text, text, text
+) IS
+    'Writes one memory of the acting agent and the event of it, in the caller''s transaction. '
+    'p_content: up to 1 MB, not blank. NULL elsewhere means the default: scope private, type '
+    'episodic, importance 0.5, no tags, metadata {}, source agent, status active, valid from now. '
+    'p_ttl: until it expires (working memory: 1 hour; others: never). Subject and predicate are '
+    'normalised. The same p_idempotency_key of the same agent again returns the first answer with '
+    'status repeated and writes nothing. Returns id, SHA-256 of the record, status stored or '
+    'repeated. Errors: 42501 no access, or scope global by a tenant; 22023 bad argument, reserved '
+    'tag or key; 54000 over a limit; 55000 embedding given but not enabled; 40001 the key was used '
+    'by a concurrent transaction.';
+
+-- part: 500_visibility.sql
+CREATE FUNCTION mnemo._is_live(
+    p_record mnemo.memory,
+    p_now timestamptz
+)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (p_record).deleted_at IS NULL
+    AND NOT (p_record).quarantined
+    AND (p_record).consolidation_state IN ('raw', 'active', 'pending', 'consolidated')
+    AND ((p_record).expires_at IS NULL OR (p_record).expires_at > p_now);
+COMMENT ON FUNCTION mnemo._is_live(mnemo.memory, timestamptz) IS
+    'Whether a record counts at all: not deleted, not expired, not quarantined, in a live state.';
+
+CREATE FUNCTION mnemo._visible(
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz
+)
+RETURNS SETOF mnemo.memory
+LANGUAGE sql STABLE PARALLEL SAFE
+-- One branch a way to see a record, disjoint, each led by an index; org_id is compared with a
+-- parameter or a constant in each, so that a partitioned table is read in two places at most.
+BEGIN ATOMIC
+    SELECT m.*
+      FROM mnemo.memory AS m
+     WHERE m.org_id = p_org_id AND m.origin_org_id = p_org_id AND m.agent_id = p_agent_id
+       AND m.deleted_at IS NULL AND mnemo._is_live(m, p_now)
+     UNION ALL
+    SELECT m.*
+      FROM mnemo.memory AS m
+     WHERE m.org_id = p_org_id AND m.scope = 'public' AND m.scope IN ('public', 'global')
+       AND m.agent_id <> p_agent_id
+       AND m.deleted_at IS NULL AND mnemo._is_live(m, p_now)
+     UNION ALL
+    SELECT m.*
+      FROM mnemo.acl AS a
+      JOIN mnemo.memory AS m ON m.org_id = a.org_id AND m.id = a.memory_id
+     WHERE a.org_id = p_org_id AND m.org_id = p_org_id AND a.agent_id = p_agent_id
+       AND (a.expires_at IS NULL OR a.expires_at > p_now)
+       AND m.scope = 'shared' AND m.agent_id <> p_agent_id
+       AND m.deleted_at IS NULL AND mnemo._is_live(m, p_now)
+     UNION ALL
+    SELECT m.*
+      FROM mnemo.memory AS m
+     WHERE m.org_id = '*' AND m.scope = 'global' AND m.scope IN ('public', 'global')
+       AND m.deleted_at IS NULL AND mnemo._is_live(m, p_now);
+END;
+COMMENT ON FUNCTION mnemo._visible(text, text, timestamptz) IS
+    'Every live record that the agent of the organisation may read, each once: its own, the public '
+    'ones, the shared ones granted to it, the global ones.';
+
+CREATE FUNCTION mnemo._permission_rank(
+    p_permission text
+)
+RETURNS integer
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN array_position(mnemo._labels('permission'), p_permission);
+COMMENT ON FUNCTION mnemo._permission_rank(text) IS
+    'Place of a permission, from read 1 to share 4; NULL for no permission.';
+
+CREATE FUNCTION mnemo._held(
+    p_org_id text,
+    p_agent_id text,
+    p_ids uuid[],
+    p_now timestamptz
+)
+RETURNS TABLE (org_id text, id uuid, rank integer)
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT m.org_id, m.id,
+           CASE WHEN m.origin_org_id = p_org_id AND m.agent_id = p_agent_id
+                THEN mnemo._permission_rank('share')
+                ELSE greatest(mnemo._permission_rank('read'), mnemo._permission_rank(a.permission))
+           END
+      FROM mnemo._visible(p_org_id, p_agent_id, p_now) AS m
+      LEFT JOIN mnemo.acl AS a
+        ON a.org_id = p_org_id AND m.org_id = p_org_id AND a.memory_id = m.id
+       AND a.agent_id = p_agent_id
+       AND (a.expires_at IS NULL OR a.expires_at > p_now)
+     WHERE m.id = ANY (p_ids);
+END;
+COMMENT ON FUNCTION mnemo._held(text, text, uuid[], timestamptz) IS
+    'The records among p_ids that the agent may read, with the rank of the highest permission that '
+    'it holds on each: the owner has all, a grant covers those below it.';
+
+CREATE FUNCTION mnemo._ids_problem(
+    p_parameter text,
+    p_ids uuid[]
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    IF p_ids IS NULL OR cardinality(p_ids) = 0 THEN
+        RETURN mnemo._argument(p_parameter, p_parameter || ' must name at least one record',
+            'pass the ids that remember or recall returned');
+    END IF;
+    IF cardinality(p_ids) > 10000 THEN
+        RETURN mnemo._limit(p_parameter,
+            format('%s has %s ids, at most 10000 are allowed', p_parameter, cardinality(p_ids)),
+            'split the call');
+    END IF;
+    RETURN mnemo._list_problem(p_parameter, p_ids::text[], 10000, NULL, 'ids');
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._ids_problem(text, uuid[]) IS
+    'The problem of a list of ids: NULL, empty, NULL elements, over 10,000; NULL for none.';
+
+CREATE FUNCTION mnemo._require_permission(
+    p_parameter text,
+    p_org_id text,
+    p_agent_id text,
+    p_ids uuid[],
+    p_permission text
+)
+RETURNS void
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_missing uuid[];
+    v_refused uuid[];
+BEGIN
+    SELECT array_agg(t.id) FILTER (WHERE h.id IS NULL),
+           array_agg(t.id) FILTER (WHERE h.rank < mnemo._permission_rank(p_permission))
+      INTO v_missing, v_refused
+      FROM unnest(p_ids) AS t(id)
+      LEFT JOIN mnemo._held(p_org_id, p_agent_id, p_ids, statement_timestamp()) AS h
+        ON h.id = t.id;
+    IF v_missing IS NOT NULL THEN
+        PERFORM mnemo._raise_not_found(p_parameter, v_missing);
+    ELSIF v_refused IS NOT NULL THEN
+        PERFORM mnemo._raise_access(
+            format('agent %s lacks permission %s on %s',
+                p_agent_id, p_permission, array_to_string(v_refused[1:10], ', ')),
+            jsonb_build_object('parameter', p_parameter, 'ids', to_jsonb(v_refused)),
+            'ask the owner to share the record with that permission'
+        );
+    END IF;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._require_permission(text, text, text, uuid[], text) IS
+    'Raises MN001 if the agent cannot see one of the records, 42501 if it can see all and lacks the '
+    'permission on one.';
+
+CREATE FUNCTION mnemo.check_permission(
+    p_id uuid,
+    p_permission text,
+    p_agent_id text DEFAULT NULL,
+    p_org_id text DEFAULT NULL
+)
+RETURNS boolean
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_caller record;
+BEGIN
+    SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
+    PERFORM mnemo._raise_problem(mnemo._ids_problem('p_id', ARRAY[p_id]));
+    PERFORM mnemo._check_label('p_permission', 'permission', p_permission);
+    RETURN EXISTS (
+        SELECT
+          FROM mnemo._held(
+                v_caller.org_id, v_caller.agent_id, ARRAY[p_id], statement_timestamp()) AS h
+         WHERE h.rank >= mnemo._permission_rank(p_permission)
+    );
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.check_permission(uuid, text, text, text) IS
+    'Whether the acting agent holds a permission (read, write, delete, share; each covers those '
+    'before it) on a record, plan or memory: as owner, by a grant, or to read by its scope. False '
+    'for records that are unknown, gone or invisible. Errors: 42501 no access; 22023 NULL id, '
+    'unknown permission.';
+
+-- part: 510_recall.sql
+CREATE FUNCTION mnemo._limit_problem(
+    p_limit bigint
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    IF (p_limit BETWEEN 1 AND 1000) IS NOT TRUE THEN
+        RETURN mnemo._argument('p_limit',
+            format('p_limit must be from 1 to 1000; got %s', coalesce(p_limit::text, 'NULL')),
+            'page through larger results');
+    END IF;
+    RETURN NULL;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._limit_problem(bigint) IS
+    'The problem of a number of rows outside 1 to 1000, NULL included; NULL for none.';
+
+CREATE FUNCTION mnemo.get_memories(
+    p_ids uuid[],
+    p_agent_id text DEFAULT NULL,
+    p_org_id text DEFAULT NULL
+)
+RETURNS TABLE (
+    "position" bigint,
+    id uuid,
+    org_id text,
+    origin_org_id text,
+    owner_agent_id text,
+    content text,
+    memory_type text,
+    scope text,
+    importance double precision,
+    tags text[],
+    metadata jsonb,
+    source_type text,
+    source_id text,
+    thread_id text,
+    created_by text,
+    consolidation_state text,
+    kind text,
+    subject text,
+    predicate text,
+    entities text[],
+    aliases text[],
+    location text,
+    confidence double precision,
+    status text,
+    valid_from timestamptz,
+    valid_to timestamptz,
+    temporal_scope text,
+    version bigint,
+    prev_version_id uuid,
+    access_count bigint,
+    last_accessed_at timestamptz,
+    created_at timestamptz,
+    updated_at timestamptz,
+    expires_at timestamptz,
+    content_hash bytea
+)
+LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 10
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_caller record;
+BEGIN
+    SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
+    PERFORM mnemo._raise_problem(mnemo._ids_problem('p_ids', p_ids));
+    RETURN QUERY
+    SELECT t.place, m.id, m.org_id, m.origin_org_id, m.agent_id, m.content, m.memory_type, m.scope,
+           m.importance, m.tags, m.metadata, m.source_type, m.source_id, m.thread_id, m.created_by,
+           m.consolidation_state, m.kind, m.subject, m.predicate, m.entities, m.aliases, m.location,
+           m.confidence, m.status, m.valid_from, m.valid_to, m.temporal_scope, m.version,
+           m.prev_version_id, m.access_count, m.last_accessed_at, m.created_at, m.updated_at,
+           m.expires_at, m.content_hash
+      FROM (
+        SELECT u.id, min(u.place) AS place
+          FROM unnest(p_ids) WITH ORDINALITY AS u(id, place)
+         GROUP BY u.id
+      ) AS t
+      JOIN mnemo._visible(v_caller.org_id, v_caller.agent_id, statement_timestamp()) AS m
+        ON m.id = t.id AND m.id = ANY (p_ids)
+     ORDER BY t.place;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.get_memories(uuid[], text, text) IS
+    'The records, plans included, of these ids that the acting agent may read, each once, in the '
+    'order of p_ids; position is the place in p_ids, from 1. Ids that are unknown, gone or '
+    'invisible give no row. Errors: 42501 no access; 22023 NULL, empty list, NULL element; 54000 '
+    'over 10,000 ids.';
+
+CREATE FUNCTION mnemo._recall_problem(
+    p_query text,
+    p_limit bigint,
+    p_strategy text,
+    p_types text[],
+    p_scope text,
+    p_tags text[],
+    p_min_importance double precision,
+    p_source_types text[],
+    p_weights jsonb
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    IF length(p_query) > 100000 THEN
+        RETURN mnemo._limit('p_query',
+            format('p_query has %s characters, at most 100000 are allowed', length(p_query)),
+            'shorten it');
+    ELSIF NOT mnemo._is_label('recall_strategy', p_strategy) THEN
+        RETURN mnemo._label_problem('p_strategy', 'recall_strategy', p_strategy);
+    ELSIF p_scope IS NOT NULL AND NOT mnemo._is_label('scope', p_scope) THEN
+        RETURN mnemo._label_problem('p_scope', 'scope', p_scope);
+    ELSIF p_weights IS NOT NULL THEN
+        RETURN mnemo._argument('p_weights',
+            format('p_weights does not apply to strategy %s', p_strategy), 'leave it out');
+    END IF;
+    RETURN coalesce(
+        mnemo._limit_problem(p_limit),
+        mnemo._label_list_problem('p_types', 'memory_type', p_types),
+        mnemo._list_problem('p_tags', p_tags, 100, 256, 'tags'),
+        mnemo._fraction_problem('p_min_importance', p_min_importance),
+        mnemo._label_list_problem('p_source_types', 'source_type', p_source_types)
+    );
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._recall_problem(
+    text, bigint, text, text[], text, text[], double precision, text[], jsonb
+) IS 'The first problem of the arguments of mnemo.recall; NULL for none.';
+
+CREATE FUNCTION mnemo.recall(
+    p_query text,
+    p_limit bigint DEFAULT 10,
+    p_strategy text DEFAULT 'recent',
+    p_types text[] DEFAULT NULL,
+    p_scope text DEFAULT NULL,
+    p_tags text[] DEFAULT NULL,
+    p_tags_all boolean DEFAULT NULL,
+    p_min_importance double precision DEFAULT NULL,
+    p_thread_id text DEFAULT NULL,
+    p_source_types text[] DEFAULT NULL,
+    p_since timestamptz DEFAULT NULL,
+    p_until timestamptz DEFAULT NULL,
+    p_as_of timestamptz DEFAULT NULL,
+    p_embedding text DEFAULT NULL,
+    p_model text DEFAULT NULL,
+    p_weights jsonb DEFAULT NULL,
+    p_agent_id text DEFAULT NULL,
+    p_org_id text DEFAULT NULL
+)
+RETURNS TABLE (
+    rank bigint,
+    id uuid,
+    content text,
+    owner_agent_id text,
+    memory_type text,
+    scope text,
+    importance double precision,
+    tags text[],
+    metadata jsonb,
+    score double precision,
+    created_at timestamptz,
+    explanation jsonb
+)
+LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 10
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_caller record;
+    v_now timestamptz := statement_timestamp();
+BEGIN
+    SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
+    PERFORM mnemo._raise_problem(coalesce(
+        mnemo._embedding_problem(p_embedding, p_model),
+        mnemo._recall_problem(p_query, p_limit, p_strategy, p_types, p_scope, p_tags,
+            p_min_importance, p_source_types, p_weights)
+    ));
+    RETURN QUERY
+    SELECT row_number() OVER (ORDER BY s.created_at DESC, s.id DESC), s.id, s.content, s.agent_id,
+           s.memory_type, s.scope, s.importance, s.tags, s.metadata, x.score, s.created_at,
+           jsonb_build_object(
+               'strategy', p_strategy,
+               'age_hours', round(extract(epoch FROM v_now - s.created_at) / 3600, 3),
+               'score', x.score
+           )
+      FROM (
+        SELECT m.*
+          FROM mnemo._visible(v_caller.org_id, v_caller.agent_id, v_now) AS m
+         WHERE NOT m.tags @> ARRAY['__experience_plan__']
+           AND (p_types IS NULL OR m.memory_type = ANY (p_types))
+           AND (p_scope IS NULL OR m.scope = p_scope)
+           AND (p_tags IS NULL OR CASE WHEN p_tags_all THEN m.tags @> p_tags
+                                  ELSE m.tags && p_tags END)
+           AND (p_min_importance IS NULL OR m.importance >= p_min_importance)
+           AND (p_thread_id IS NULL OR m.thread_id = p_thread_id)
+           AND (p_source_types IS NULL OR m.source_type = ANY (p_source_types))
+           AND (p_since IS NULL OR m.created_at >= p_since)
+           AND (p_until IS NULL OR m.created_at < p_until)
+           AND (p_as_of IS NULL OR m.created_at <= p_as_of)
+         ORDER BY m.created_at DESC, m.id DESC
+         LIMIT p_limit
+      ) AS s
+      CROSS JOIN LATERAL (
+        SELECT CASE p_strategy WHEN 'recent' THEN exp(
+            -ln(2::double precision) * greatest(
+                extract(epoch FROM v_now - s.created_at)::double precision, 0) / (168 * 3600)
+        ) ELSE 1 END AS score
+      ) AS x
+     ORDER BY s.created_at DESC, s.id DESC;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.recall(
+    text, bigint, text, text[], text, text[], boolean, double precision, text, text[], timestamptz,
+    timestamptz, timestamptz, text, text, jsonb, text, text
+) IS
+    'Memories that the acting agent may read and that pass every filter, newest first; never plans. '
+    'Strategies: recent scores by age with a half-life of 168 hours, exact scores 1; neither reads '
+    'the words of p_query, which may be NULL. Filters, NULL for none: memory types, scope, tags (any '
+    'of them, all with p_tags_all), least importance, thread, source types, created from p_since '
+    'on, before p_until, not after p_as_of. p_limit: 1 to 1000. Reads only: nothing is counted. '
+    'Errors: 42501 no access; 22023 bad argument; 54000 over a limit; 55000 embedding given but '
+    'not enabled.';
+
+-- part: 520_forget.sql
+CREATE FUNCTION mnemo.forget(
+    p_ids uuid[],
+    p_strategy text DEFAULT 'soft_delete',
+    p_agent_id text DEFAULT NULL,
+    p_org_id text DEFAULT NULL
+)
+RETURNS TABLE (id uuid, status text)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 10
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_caller record;
+    v_record mnemo.memory;
+BEGIN
+    SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
+    PERFORM mnemo._raise_problem(mnemo._ids_problem('p_ids', p_ids));
+    PERFORM mnemo._check_label('p_strategy', 'forget_strategy', p_strategy);
+    PERFORM mnemo._require_permission(
+        'p_ids', v_caller.org_id, v_caller.agent_id, p_ids, 'delete'
+    );
+    -- One order of locks for every writer: organisation, then id.
+    FOR v_record IN
+        SELECT m.*
+          FROM mnemo.memory AS m
+         WHERE m.org_id IN (v_caller.org_id, '*') AND m.id = ANY (p_ids)
+         ORDER BY m.org_id, m.id
+           FOR UPDATE
+    LOOP
+        IF v_record.deleted_at IS NOT NULL THEN
+            PERFORM mnemo._raise_not_found('p_ids', ARRAY[v_record.id]);
+        END IF;
+        UPDATE mnemo.memory AS m
+           SET deleted_at = now(), updated_at = now()
+         WHERE m.org_id = v_record.org_id AND m.id = v_record.id;
+        PERFORM mnemo._write_event(
+            v_record, 'memory_delete', v_caller.org_id, v_caller.agent_id,
+            jsonb_build_object('deleted_at', mnemo._micros(now()))
+        );
+        DELETE FROM mnemo.plan_signature AS s
+         WHERE s.org_id = v_record.org_id AND s.plan_id = v_record.id;
+    END LOOP;
+    RETURN QUERY SELECT DISTINCT t.id, 'deleted' FROM unnest(p_ids) AS t(id) ORDER BY t.id;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.forget(uuid[], text, text, text) IS
+    'Deletes records, plans or memories, so that nothing recalls them; soft_delete keeps the row. '
+    'All or nothing, with one event a record. Returns a row for each id, status deleted. Needs '
+    'permission delete on each. Errors: 42501 no access, permission missing; MN001 unknown, gone '
+    'or invisible id; 22023 NULL, empty list, NULL element, unknown strategy; 54000 over 10,000.';
+
+-- part: 530_share.sql
+CREATE FUNCTION mnemo._agents_problem(
+    p_parameter text,
+    p_agents text[]
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_problem mnemo._problem := mnemo._list_problem(p_parameter, p_agents, 10000, NULL, 'agents');
+    v_agent text;
+BEGIN
+    IF v_problem.code IS NOT NULL THEN
+        RETURN v_problem;
+    END IF;
+    IF p_agents IS NULL OR cardinality(p_agents) = 0 THEN
+        RETURN mnemo._argument(p_parameter, p_parameter || ' must name at least one agent',
+            'pass the agents as an array');
+    END IF;
+    FOREACH v_agent IN ARRAY p_agents LOOP
+        IF NOT mnemo._is_identifier(v_agent) THEN
+            RETURN mnemo._identifier_problem(p_parameter, v_agent);
+        END IF;
+    END LOOP;
+    RETURN NULL;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._agents_problem(text, text[]) IS
+    'The problem of a list of agents: NULL, empty, NULL or ill-formed elements, over 10,000; NULL '
+    'for none.';
+
+CREATE FUNCTION mnemo._lock_shareable(
+    p_id uuid,
+    p_org_id text,
+    p_agent_id text
+)
+RETURNS mnemo.memory
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_record mnemo.memory;
+BEGIN
+    PERFORM mnemo._require_permission('p_id', p_org_id, p_agent_id, ARRAY[p_id], 'share');
+    SELECT m.* INTO v_record
+      FROM mnemo.memory AS m
+     WHERE m.org_id = p_org_id AND m.id = p_id AND m.deleted_at IS NULL
+       FOR UPDATE;
+    IF NOT FOUND THEN
+        IF EXISTS (SELECT FROM mnemo.memory AS m WHERE m.org_id = '*' AND m.id = p_id) THEN
+            PERFORM mnemo._raise_argument('p_id', 'p_id is a global record: every agent reads it',
+                'grants are for records of one organisation');
+        END IF;
+        PERFORM mnemo._raise_not_found('p_id', ARRAY[p_id]);
+    END IF;
+    RETURN v_record;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._lock_shareable(uuid, text, text) IS
+    'Locks and returns a record of the organisation that the agent may share. Raises MN001, 42501, '
+    'or 22023 for a global record.';
+
+CREATE FUNCTION mnemo.share(
+    p_id uuid,
+    p_to_agents text[],
+    p_permission text DEFAULT 'read',
+    p_ttl interval DEFAULT NULL,
+    p_agent_id text DEFAULT NULL,
+    p_org_id text DEFAULT NULL
+)
+RETURNS TABLE (agent_id text, permission text, expires_at timestamptz)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 10
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_caller record;
+    v_record mnemo.memory;
+BEGIN
+    SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
+    PERFORM mnemo._raise_problem(coalesce(
+        mnemo._ids_problem('p_id', ARRAY[p_id]),
+        mnemo._agents_problem('p_to_agents', p_to_agents),
+        mnemo._ttl_problem(p_ttl)
+    ));
+    PERFORM mnemo._check_label('p_permission', 'permission', p_permission);
+    v_record := mnemo._lock_shareable(p_id, v_caller.org_id, v_caller.agent_id);
+    IF v_record.agent_id = ANY (p_to_agents) THEN
+        PERFORM mnemo._raise_argument('p_to_agents',
+            format('p_to_agents contains the owner %s, who holds every permission',
+                v_record.agent_id),
+            'leave the owner out');
+    END IF;
+    IF v_record.scope = 'private' THEN
+        UPDATE mnemo.memory AS m
+           SET scope = 'shared', updated_at = now()
+         WHERE m.org_id = v_record.org_id AND m.id = v_record.id;
+        v_record.scope := 'shared';
+    END IF;
+    INSERT INTO mnemo.acl AS a (
+        org_id, memory_id, agent_id, permission, granted_by, granted_at, expires_at
+    )
+    SELECT v_record.org_id, v_record.id, t.agent, p_permission, v_caller.agent_id, now(),
+           now() + p_ttl
+      FROM (SELECT DISTINCT u.agent FROM unnest(p_to_agents) AS u(agent)) AS t
+     ORDER BY t.agent
+    ON CONFLICT ON CONSTRAINT acl_pkey DO UPDATE
+       SET permission = excluded.permission, granted_by = excluded.granted_by,
+           granted_at = excluded.granted_at, expires_at = excluded.expires_at;
+    PERFORM mnemo._write_event(
+        v_record, 'memory_share', v_caller.org_id, v_caller.agent_id,
+        jsonb_build_object('scope', v_record.scope, 'agents', to_jsonb(p_to_agents),
+            'permission', p_permission, 'expires_at', mnemo._micros(now() + p_ttl))
+    );
+    PERFORM mnemo._index_plan(v_record.org_id, v_record.id);
+    RETURN QUERY
+    SELECT a.agent_id, a.permission, a.expires_at
+      FROM mnemo.acl AS a
+     WHERE a.org_id = v_record.org_id AND a.memory_id = v_record.id
+       AND a.agent_id = ANY (p_to_agents)
+     ORDER BY a.agent_id;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.share(uuid, text[], text, interval, text, text) IS
+    'Grants agents of the same organisation a permission (read, write, delete, share; each covers '
+    'those before it) on a record, plan or memory, replacing the grant each had; a private record '
+    'becomes shared. p_ttl: until the grant ends, NULL for no end. Needs permission share. Returns '
+    'the grants. Errors: 42501 no access, permission missing; MN001 unknown, gone or invisible '
+    'record; 22023 bad argument, the owner among the agents, a global record; 54000 over 10,000.';
+
+CREATE FUNCTION mnemo.unshare(
+    p_id uuid,
+    p_from_agents text[],
+    p_agent_id text DEFAULT NULL,
+    p_org_id text DEFAULT NULL
+)
+RETURNS TABLE (agent_id text, status text)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 10
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_caller record;
+    v_record mnemo.memory;
+    v_removed text[];
+BEGIN
+    SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
+    PERFORM mnemo._raise_problem(coalesce(
+        mnemo._ids_problem('p_id', ARRAY[p_id]),
+        mnemo._agents_problem('p_from_agents', p_from_agents)
+    ));
+    v_record := mnemo._lock_shareable(p_id, v_caller.org_id, v_caller.agent_id);
+    WITH removed AS (
+        DELETE FROM mnemo.acl AS a
+         WHERE a.org_id = v_record.org_id AND a.memory_id = v_record.id
+           AND a.agent_id = ANY (p_from_agents)
+        RETURNING a.agent_id
+    )
+    SELECT array_agg(r.agent_id ORDER BY r.agent_id) INTO v_removed FROM removed AS r;
+    IF v_removed IS NOT NULL THEN
+        PERFORM mnemo._write_event(
+            v_record, 'memory_unshare', v_caller.org_id, v_caller.agent_id,
+            jsonb_build_object('agents', to_jsonb(v_removed))
+        );
+        PERFORM mnemo._index_plan(v_record.org_id, v_record.id);
+    END IF;
+    RETURN QUERY
+    SELECT t.agent, CASE WHEN t.agent = ANY (v_removed) THEN 'removed' ELSE 'absent' END
+      FROM (SELECT DISTINCT u.agent FROM unnest(p_from_agents) AS u(agent)) AS t
+     ORDER BY t.agent;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.unshare(uuid, text[], text, text) IS
+    'Takes grants on a record back; the record keeps its scope. Needs permission share. Returns a '
+    'row for each agent: removed, or absent where there was no grant. Errors: 42501 no access, '
+    'permission missing; MN001 unknown, gone or invisible record; 22023 bad argument, a global '
+    'record; 54000 over 10,000.';
+
+-- part: 600_plan_keys.sql
+-- Lookup keys: prefix filtering for exact set similarity.
+--
+-- Lemma. Order all tokens in one total order. If |A n B| >= o >= k, the first |A| - o + k tokens of A
+-- and the first |B| - o + k of B share at least k tokens: at most o - k shared tokens come after the
+-- k-th shared one. Jaccard >= t means o >= ceil(t/(1+t) * (|A| + |B|)) and, whatever B is,
+-- o >= ceil(t|A|), with |B| in [ceil(t|A|), floor(|A|/t)].
+-- Bayardo, Ma, Srikant: AllPairs, WWW 2007. Xiao et al.: PPJoin, WWW 2008. Wang, Li, Feng:
+-- AdaptJoin, SIGMOD 2012 (k > 1).
+--
+-- A plan's keys are made for the threshold floor 3/5, in whole numbers. Its own size alone decides
+-- how: one or two tokens give single tokens (k = 1), 3 to 32 give pairs (k = 2, where the overlap
+-- needed at the floor is at least 2 for every admissible size of the other side), longer ones give
+-- no token keys. Every plan also has the key of its audience and size bucket, by which long
+-- signatures and thresholds below the floor are found: slower, never wrong. No bucket holds sizes
+-- of two modes. Keys are combined by XOR of 64-bit hashes; a collision adds a candidate and loses
+-- none, for candidates are scored by their tokens.
+
+CREATE FUNCTION mnemo._signature_bucket(
+    p_size integer
+)
+RETURNS integer
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+-- Above 32: sixteen buckets from each power of two to the next.
+RETURN CASE WHEN p_size <= 32
+    THEN width_bucket(p_size, ARRAY[1, 2, 3, 4, 5, 7, 9, 12, 15, 19, 24])
+    ELSE width_bucket(p_size, ARRAY[64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384]) * 16 + 32
+        + ((p_size >> (width_bucket(
+            p_size, ARRAY[64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384]) + 1)) & 15)
+END;
+COMMENT ON FUNCTION mnemo._signature_bucket(integer) IS
+    'The size bucket of a signature of p_size tokens: 1 to 11 up to 32 tokens, from 32 on above.';
+
+CREATE FUNCTION mnemo._key_floor() RETURNS double precision
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN 0.6;
+COMMENT ON FUNCTION mnemo._key_floor() IS
+    'The least threshold that the token keys of plans cover; below it the size buckets serve.';
+
+CREATE FUNCTION mnemo._ordered_hashes(
+    p_signature text[]
+)
+RETURNS bigint[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+-- Long tokens are rare, so prefixes of the longest first meet few others; needs no statistics.
+RETURN (
+    SELECT array_agg(x.hash ORDER BY x.length DESC, x.hash)
+      FROM (
+        SELECT length(t.token) AS length, mnemo._hash64(t.token) AS hash
+          FROM unnest(p_signature) AS t(token)
+      ) AS x
+);
+COMMENT ON FUNCTION mnemo._ordered_hashes(text[]) IS
+    'The 64-bit hashes of the tokens in the total order of prefixes: longest first, then by hash.';
+
+CREATE FUNCTION mnemo._prefix_keys(
+    p_hashes bigint[],
+    p_prefix integer,
+    p_pairs boolean
+)
+RETURNS bigint[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN p_pairs THEN (
+    SELECT array_agg(a.hash # b.hash)
+      FROM unnest(p_hashes[1:p_prefix]) WITH ORDINALITY AS a(hash, place)
+      JOIN unnest(p_hashes[1:p_prefix]) WITH ORDINALITY AS b(hash, place) ON a.place < b.place
+) ELSE p_hashes[1:p_prefix] END;
+COMMENT ON FUNCTION mnemo._prefix_keys(bigint[], integer, boolean) IS
+    'The first p_prefix hashes, or the XOR of every two of them.';
+
+CREATE FUNCTION mnemo._bucket_hash(
+    p_bucket integer
+)
+RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN mnemo._hash64('bucket ' || p_bucket::text);
+COMMENT ON FUNCTION mnemo._bucket_hash(integer) IS 'The part of a key that stands for a size bucket.';
+
+CREATE FUNCTION mnemo._plan_keys(
+    p_signature text[]
+)
+RETURNS bigint[]
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_size integer := cardinality(p_signature);
+    v_bucket bigint := mnemo._bucket_hash(mnemo._signature_bucket(v_size));
+    v_keys bigint[] := '{}';
+BEGIN
+    IF v_size <= 32 THEN
+        v_keys := mnemo._prefix_keys(
+            mnemo._ordered_hashes(p_signature),
+            -- v_size - ceil(3/5 v_size) + k
+            v_size - (3 * v_size + 4) / 5 + CASE WHEN v_size >= 3 THEN 2 ELSE 1 END,
+            v_size >= 3
+        );
+    END IF;
+    RETURN ARRAY(SELECT k.key # v_bucket FROM unnest(v_keys) AS k(key) UNION ALL SELECT v_bucket);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._plan_keys(text[]) IS
+    'The keys of a plan with this signature, before the audience is mixed in by XOR.';
+
+CREATE FUNCTION mnemo._probe_keys(
+    p_signature text[],
+    p_threshold double precision
+)
+RETURNS bigint[]
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_size integer := cardinality(p_signature);
+    -- A little lower, so that rounding can only admit more: candidates are scored exactly.
+    v_low double precision := p_threshold - 1e-9;
+    v_hashes bigint[] := mnemo._ordered_hashes(p_signature);
+BEGIN
+    RETURN ARRAY(
+        SELECT b.hash # coalesce(k.key, 0)
+          FROM (
+            SELECT mnemo._bucket_hash(x.bucket) AS hash, x.least, x.bucket,
+                   x.bucket <= 11 AND p_threshold >= mnemo._key_floor() AS by_token
+              FROM (
+                SELECT mnemo._signature_bucket(s.size) AS bucket, min(s.size) AS least
+                  FROM generate_series(
+                        ceil(v_low * v_size)::integer,
+                        least(floor(v_size / v_low)::integer, 20000)) AS s(size)
+                 GROUP BY 1
+              ) AS x
+          ) AS b
+          LEFT JOIN LATERAL unnest(
+            CASE WHEN b.by_token THEN mnemo._prefix_keys(
+                v_hashes,
+                least(v_size, v_size
+                    - ceil(v_low / (1 + v_low) * (v_size + b.least))::integer
+                    + CASE WHEN b.bucket >= 3 THEN 2 ELSE 1 END),
+                b.bucket >= 3
+            ) END
+          ) AS k(key) ON b.by_token
+         WHERE NOT b.by_token OR k.key IS NOT NULL
+    );
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._probe_keys(text[], double precision) IS
+    'The keys of which every plan with Jaccard similarity of at least p_threshold to the signature '
+    'has one, before the audience is mixed in.';
+
+CREATE FUNCTION mnemo._sketch(
+    p_signature text[],
+    p_bits integer
+)
+RETURNS bit varying
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (
+    SELECT bit_or(set_bit(repeat('0', p_bits)::bit varying,
+               (mnemo._hash64(t.token) & (p_bits - 1))::integer, 1))
+      FROM unnest(p_signature) AS t(token)
+);
+COMMENT ON FUNCTION mnemo._sketch(text[], integer) IS
+    'A bitmap of p_bits (a power of two) with the bit of each token set. A token of A whose bit B '
+    'lacks is not in B, so |A n B| >= o allows at most |A| - o such bits.';
+
+CREATE FUNCTION mnemo._sketch_bits(
+    p_size integer
+)
+RETURNS integer
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN p_size <= 32 THEN 128 ELSE 1024 END;
+COMMENT ON FUNCTION mnemo._sketch_bits(integer) IS 'The width of a sketch for a signature of p_size.';
+
+-- part: 610_plan_index.sql
+CREATE FUNCTION mnemo._audience(
+    p_kind text,
+    p_org_id text,
+    p_agent_id text,
+    p_context text
+)
+RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+-- A space cannot stand in a name, so different parts never give the same text.
+RETURN mnemo._hash64(concat_ws(' ', p_kind, p_org_id, p_agent_id))
+    # CASE WHEN p_context IS NULL THEN 0 ELSE mnemo._hash64('context ' || p_context) END;
+COMMENT ON FUNCTION mnemo._audience(text, text, text, text) IS
+    'The hash of those who see a plan: owner (organisation, agent), grantee (organisation, agent), '
+    'public (organisation) or global; with the context mixed in.';
+
+CREATE FUNCTION mnemo._plan_audience(
+    p_record mnemo.memory,
+    p_context text
+)
+RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE (p_record).scope
+    WHEN 'global' THEN mnemo._audience('global', NULL, NULL, p_context)
+    WHEN 'public' THEN mnemo._audience('public', (p_record).org_id, NULL, p_context)
+    ELSE mnemo._audience('owner', (p_record).org_id, (p_record).agent_id, p_context)
+END;
+COMMENT ON FUNCTION mnemo._plan_audience(mnemo.memory, text) IS
+    'The audience that the scope of a plan gives it; grants add others.';
+
+CREATE FUNCTION mnemo._payload(
+    p_record mnemo.memory
+)
+RETURNS jsonb
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (p_record).metadata -> 'experience_plan';
+COMMENT ON FUNCTION mnemo._payload(mnemo.memory) IS 'The payload of a plan; NULL for a memory.';
+
+CREATE FUNCTION mnemo._text_list(
+    p_value jsonb
+)
+RETURNS text[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ARRAY(SELECT jsonb_array_elements_text(p_value));
+COMMENT ON FUNCTION mnemo._text_list(jsonb) IS 'A JSON array of strings as an array of text.';
+
+CREATE FUNCTION mnemo._index_new_plans(
+    p_records mnemo.memory[]
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    INSERT INTO mnemo.plan_signature (
+        org_id, plan_id, audience, context, signature, size, digest, sketch, keys, outcome_score,
+        created_at, expires_at, signature_version
+    )
+    SELECT p.org_id, p.id, p.audience, p.context, p.signature, cardinality(p.signature),
+           mnemo._hash64(array_to_string(p.signature, ' ')),
+           mnemo._sketch(p.signature, mnemo._sketch_bits(cardinality(p.signature))),
+           ARRAY(SELECT k.key # p.audience FROM unnest(mnemo._plan_keys(p.signature)) AS k(key)),
+           p.outcome_score, p.created_at, p.expires_at, mnemo._signature_version()
+      FROM (
+        SELECT r.org_id, r.id, r.created_at, r.expires_at, r.importance AS outcome_score,
+               mnemo._payload(r) ->> 'context' AS context,
+               mnemo._plan_audience(r, mnemo._payload(r) ->> 'context') AS audience,
+               mnemo._text_list(mnemo._payload(r) -> 'signature_tokens') AS signature
+          FROM unnest(p_records) AS r
+         WHERE mnemo._is_live(r, now())
+        OFFSET 0
+      ) AS p;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._index_new_plans(mnemo.memory[]) IS
+    'Derives the plan_signature rows of plans that have just been written and have no grants.';
+
+CREATE FUNCTION mnemo._index_plan(
+    p_org_id text,
+    p_plan_id uuid
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_own mnemo.plan_signature;
+    v_origin_scope text;
+BEGIN
+    SELECT s.* INTO v_own
+      FROM mnemo.plan_signature AS s
+     WHERE s.org_id = p_org_id AND s.plan_id = p_plan_id AND s.grantee_agent_id IS NULL;
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    SELECT m.scope INTO v_origin_scope
+      FROM mnemo.memory AS m WHERE m.org_id = p_org_id AND m.id = p_plan_id;
+    DELETE FROM mnemo.plan_signature AS s
+     WHERE s.org_id = p_org_id AND s.plan_id = p_plan_id
+       AND s.grantee_agent_id IS NOT NULL
+       AND NOT EXISTS (
+            SELECT FROM mnemo.acl AS a
+             WHERE a.org_id = p_org_id AND a.memory_id = p_plan_id
+               AND a.agent_id = s.grantee_agent_id
+               AND least(a.expires_at, v_own.expires_at) IS NOT DISTINCT FROM s.expires_at
+        );
+    -- Whoever sees a public plan anyway needs no row of its own.
+    INSERT INTO mnemo.plan_signature AS s
+    SELECT v_own.org_id, v_own.plan_id, g.audience, v_own.context, v_own.signature, v_own.size,
+           v_own.digest, v_own.sketch,
+           ARRAY(SELECT k.key # v_own.audience # g.audience FROM unnest(v_own.keys) AS k(key)),
+           v_own.outcome_score, v_own.created_at, g.expires_at, g.agent_id,
+           v_own.signature_version
+      FROM (
+        SELECT a.agent_id, least(a.expires_at, v_own.expires_at) AS expires_at,
+               mnemo._audience('grantee', a.org_id, a.agent_id, v_own.context) AS audience
+          FROM mnemo.acl AS a
+         WHERE a.org_id = p_org_id AND a.memory_id = p_plan_id
+      ) AS g
+     WHERE v_origin_scope = 'shared'
+    ON CONFLICT ON CONSTRAINT plan_signature_pkey DO NOTHING;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._index_plan(text, uuid) IS
+    'Brings the plan_signature rows of a plan in step with its grants; does nothing for a record '
+    'that is no live plan.';
+
+-- part: 620_match.sql
+CREATE FUNCTION mnemo._match_plans(
+    p_signature text[],
+    p_threshold double precision,
+    p_context text,
+    p_limit bigint,
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz
+)
+RETURNS TABLE (
+    org_id text,
+    plan_id uuid,
+    similarity double precision,
+    considered bigint,
+    rank bigint
+)
+LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 5
+SET search_path = pg_catalog, mnemo, pg_temp
+-- One plan for all arguments: planning would cost more than the look-up. Compilation never pays.
+SET plan_cache_mode = force_generic_plan
+SET jit = off
+AS $fn$
+DECLARE
+    v_size integer := cardinality(p_signature);
+    v_digest bigint := mnemo._hash64(array_to_string(p_signature, ' '));
+    v_audiences bigint[] := ARRAY[
+        mnemo._audience('owner', p_org_id, p_agent_id, p_context),
+        mnemo._audience('public', p_org_id, NULL, p_context),
+        mnemo._audience('grantee', p_org_id, p_agent_id, p_context)
+    ];
+    v_global bigint := mnemo._audience('global', NULL, NULL, p_context);
+    v_sketch bit varying := mnemo._sketch(p_signature, mnemo._sketch_bits(1));
+    v_long_sketch bit varying := mnemo._sketch(p_signature, mnemo._sketch_bits(33));
+    -- The share of both sizes that the overlap must reach, a little lower: see _probe_keys.
+    v_share double precision := (p_threshold - 1e-9) / (1 + p_threshold - 1e-9);
+    v_least integer := ceil((p_threshold - 1e-9) * v_size);
+    v_most integer := least(floor(v_size / (p_threshold - 1e-9)), 20000);
+BEGIN
+    RETURN QUERY
+    WITH exact AS MATERIALIZED (
+        SELECT e.org_id, e.plan_id, e.outcome_score, e.created_at
+          FROM unnest(v_audiences) AS a(audience)
+          CROSS JOIN LATERAL (
+            SELECT s.org_id, s.plan_id, s.outcome_score, s.created_at
+              FROM mnemo.plan_signature AS s
+              JOIN mnemo.memory AS m ON m.org_id = s.org_id AND m.id = s.plan_id
+             WHERE s.org_id = p_org_id AND m.org_id = p_org_id
+               AND s.audience = a.audience AND s.digest = v_digest
+               AND s.signature = p_signature AND s.context IS NOT DISTINCT FROM p_context
+               AND (s.expires_at IS NULL OR s.expires_at > p_now)
+               AND mnemo._is_live(m, p_now)
+             ORDER BY s.outcome_score DESC, s.created_at DESC, s.plan_id DESC
+             LIMIT p_limit
+          ) AS e
+         UNION ALL
+        (SELECT s.org_id, s.plan_id, s.outcome_score, s.created_at
+           FROM mnemo.plan_signature AS s
+           JOIN mnemo.memory AS m ON m.org_id = s.org_id AND m.id = s.plan_id
+          WHERE s.org_id = '*' AND m.org_id = '*'
+            AND s.audience = v_global AND s.digest = v_digest
+            AND s.signature = p_signature AND s.context IS NOT DISTINCT FROM p_context
+            AND (s.expires_at IS NULL OR s.expires_at > p_now)
+            AND mnemo._is_live(m, p_now)
+          ORDER BY s.outcome_score DESC, s.created_at DESC, s.plan_id DESC
+          LIMIT p_limit)
+    ), probe AS MATERIALIZED (
+        -- No keys at all once identical plans fill the answer: nothing can beat them.
+        SELECT coalesce(array_agg(k.key), '{}') AS keys
+          FROM unnest(mnemo._probe_keys(p_signature, p_threshold)) AS k(key)
+         WHERE (SELECT count(*) FROM exact) < p_limit
+    ), candidate AS MATERIALIZED (
+        SELECT s.org_id, s.plan_id, s.signature, s.size, s.outcome_score, s.created_at
+          FROM mnemo.plan_signature AS s
+         WHERE s.org_id = p_org_id AND s.audience = ANY (v_audiences)
+           AND s.keys && (
+                SELECT array_agg(k.key # a.audience)
+                  FROM probe AS p, unnest(p.keys) AS k(key), unnest(v_audiences) AS a(audience))
+           AND s.context IS NOT DISTINCT FROM p_context
+           AND (s.expires_at IS NULL OR s.expires_at > p_now)
+           AND mnemo._may_reach(s.sketch, s.size, v_sketch, v_long_sketch, v_size, v_share)
+           AND s.size BETWEEN v_least AND v_most
+           AND NOT (s.digest = v_digest AND s.signature = p_signature)
+         UNION ALL
+        SELECT s.org_id, s.plan_id, s.signature, s.size, s.outcome_score, s.created_at
+          FROM mnemo.plan_signature AS s
+         WHERE s.org_id = '*' AND s.audience = v_global
+           AND s.keys && (
+                SELECT array_agg(k.key # v_global) FROM probe AS p, unnest(p.keys) AS k(key))
+           AND s.context IS NOT DISTINCT FROM p_context
+           AND (s.expires_at IS NULL OR s.expires_at > p_now)
+           AND mnemo._may_reach(s.sketch, s.size, v_sketch, v_long_sketch, v_size, v_share)
+           AND s.size BETWEEN v_least AND v_most
+           AND NOT (s.digest = v_digest AND s.signature = p_signature)
+    ), overlap AS (
+        SELECT c.org_id, c.plan_id, count(*) AS shared
+          FROM candidate AS c
+          CROSS JOIN LATERAL unnest(c.signature) AS t(token)
+          JOIN unnest(p_signature) AS q(token) ON q.token = t.token
+         GROUP BY c.org_id, c.plan_id
+    ), scored AS (
+        SELECT c.org_id, c.plan_id, c.outcome_score, c.created_at,
+               o.shared::double precision / (c.size + v_size - o.shared) AS similarity
+          FROM candidate AS c
+          JOIN overlap AS o ON o.org_id = c.org_id AND o.plan_id = c.plan_id
+         WHERE o.shared::double precision / (c.size + v_size - o.shared) >= p_threshold
+    ), found AS (
+        SELECT e.org_id, e.plan_id, e.outcome_score, e.created_at,
+               1::double precision AS similarity
+          FROM exact AS e
+         UNION ALL
+        SELECT c.org_id, c.plan_id, c.outcome_score, c.created_at, c.similarity
+          FROM scored AS c
+          JOIN mnemo.memory AS m
+            ON m.org_id = c.org_id AND m.id = c.plan_id AND m.org_id IN (p_org_id, '*')
+         WHERE mnemo._is_live(m, p_now)
+    ), best AS (
+        SELECT f.org_id, f.plan_id, f.similarity,
+               row_number() OVER (
+                   ORDER BY f.similarity DESC, f.org_id = '*', f.outcome_score DESC,
+                            f.created_at DESC, f.plan_id DESC
+               ) AS rank
+          FROM found AS f
+         ORDER BY rank
+         LIMIT p_limit
+    ), counted AS (
+        SELECT least((SELECT count(*) FROM exact), p_limit) + (SELECT count(*) FROM candidate)
+            AS considered
+    )
+    SELECT b.org_id, b.plan_id, b.similarity, n.considered, b.rank
+      FROM counted AS n
+      LEFT JOIN best AS b ON true
+     ORDER BY b.rank;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._match_plans(
+    text[], double precision, text, bigint, text, text, timestamptz
+) IS
+    'The best p_limit live plans that the agent may read, written for the same context, with '
+    'Jaccard similarity of at least p_threshold to the signature: by similarity, plans of the '
+    'organisation before global ones, outcome score, newest, id. considered counts the plans that '
+    'were scored and stands in every row; without a hit there is one row with it and NULL.';
+
+CREATE FUNCTION mnemo._may_reach(
+    p_sketch bit varying,
+    p_size integer,
+    p_query_sketch bit varying,
+    p_query_long_sketch bit varying,
+    p_query_size integer,
+    p_share double precision
+)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+-- The widths of the two sketches follow from the plan's size, see _sketch_bits.
+RETURN CASE WHEN p_size <= 32 THEN
+    bit_count(p_sketch & ~p_query_sketch) <= p_size - p_share * (p_size + p_query_size)
+    AND bit_count(p_query_sketch & ~p_sketch)
+        <= p_query_size - p_share * (p_size + p_query_size)
+ELSE
+    bit_count(p_sketch & ~p_query_long_sketch) <= p_size - p_share * (p_size + p_query_size)
+    AND bit_count(p_query_long_sketch & ~p_sketch)
+        <= p_query_size - p_share * (p_size + p_query_size)
+END;
+COMMENT ON FUNCTION mnemo._may_reach(
+    bit varying, integer, bit varying, bit varying, integer, double precision
+) IS
+    'Whether the sketches allow the overlap of p_share of both sizes; true for every pair that '
+    'reaches it.';
+
+-- part: 630_plan_input.sql
+CREATE TYPE mnemo._plan_input AS (
+    query text,
+    steps text[],
+    chunk_ids text[],
+    outcome_score double precision,
+    agent_id text,
+    scope text,
+    org_id text,
+    details jsonb,
+    context text,
+    ttl interval,
+    thread_id text,
+    source_id text,
+    tags text[],
+    embedding text,
+    model text,
+    idempotency_key text
+);
+COMMENT ON TYPE mnemo._plan_input IS 'The arguments of mnemo.remember_plan, one plan.';
+
+CREATE FUNCTION mnemo._plan_problem(
+    p_input mnemo._plan_input,
+    p_level text
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_problem mnemo._problem;
+BEGIN
+    IF mnemo._setting('experience_memory', p_input.org_id) <> 'on' THEN
+        RETURN ROW('55000',
+            format('experience memory is off for organisation %s', mnemo._shown(p_input.org_id)),
+            NULL, 'SELECT mnemo.configure(''experience_memory'', ''on'')')::mnemo._problem;
+    END IF;
+    v_problem := mnemo._identity_problem(p_input.agent_id, p_input.org_id);
+    IF v_problem.code IS NOT NULL THEN
+        RETURN v_problem;
+    ELSIF p_input.query IS NULL OR mnemo._is_blank(p_input.query) THEN
+        RETURN mnemo._argument('p_query', 'p_query must not be NULL or blank',
+            'pass the question that the plan answered');
+    ELSIF length(p_input.query) > 100000 THEN
+        RETURN mnemo._limit('p_query',
+            format('p_query has %s characters, at most 100000 are allowed', length(p_input.query)),
+            'shorten it');
+    ELSIF p_input.steps IS NULL THEN
+        RETURN mnemo._argument('p_steps', 'p_steps must not be NULL', 'pass the steps as an array');
+    ELSIF p_input.chunk_ids IS NULL THEN
+        RETURN mnemo._argument('p_chunk_ids', 'p_chunk_ids must not be NULL',
+            'pass an empty array for a plan that used no chunks');
+    ELSIF p_input.outcome_score IS NULL THEN
+        RETURN mnemo._argument('p_outcome_score', 'p_outcome_score must not be NULL',
+            'pass how well the plan worked, from 0 to 1');
+    END IF;
+    RETURN coalesce(
+        mnemo._list_problem('p_steps', p_input.steps, 1000, NULL, 'steps'),
+        mnemo._list_problem('p_chunk_ids', p_input.chunk_ids, 10000, NULL, 'chunk ids'),
+        mnemo._scope_problem(p_level, p_input.scope),
+        mnemo._ttl_problem(p_input.ttl),
+        mnemo._tags_problem(p_input.tags),
+        mnemo._texts_problem(
+            ARRAY['p_context', 'p_thread_id', 'p_source_id', 'p_idempotency_key'],
+            ARRAY[p_input.context, p_input.thread_id, p_input.source_id, p_input.idempotency_key],
+            256
+        ),
+        mnemo._embedding_problem(p_input.embedding, p_input.model),
+        mnemo._details_problem(p_input.details, cardinality(p_input.steps)),
+        mnemo._payload_problem(p_input)
+    );
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._plan_problem(mnemo._plan_input, text) IS
+    'The first problem of a plan to write by a caller of level p_level; agent and organisation are '
+    'filled in already. NULL for none. The outcome gate is no problem.';
+
+CREATE FUNCTION mnemo._details_problem(
+    p_details jsonb,
+    p_steps integer
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    IF p_details IS NULL THEN
+        RETURN NULL;
+    ELSIF jsonb_typeof(p_details) <> 'array' THEN
+        RETURN mnemo._argument('p_details',
+            'p_details must be a JSON array; got ' || jsonb_typeof(p_details),
+            'pass one JSON value for each step');
+    ELSIF jsonb_array_length(p_details) <> p_steps THEN
+        RETURN mnemo._argument('p_details',
+            format('p_details has %s values for %s steps', jsonb_array_length(p_details), p_steps),
+            'pass one JSON value for each step, null where a step has none');
+    END IF;
+    RETURN NULL;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._details_problem(jsonb, integer) IS
+    'The problem of details that are no array of one value a step; NULL for none.';
+
+CREATE FUNCTION mnemo._payload_problem(
+    p_input mnemo._plan_input
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_tokens text[] := mnemo._signature_tokens(p_input.query);
+    v_bytes bigint;
+BEGIN
+    IF cardinality(v_tokens) > 20000 THEN
+        RETURN mnemo._limit('p_query',
+            format('p_query has %s signature tokens, at most 20000 are allowed',
+                cardinality(v_tokens)),
+            'shorten it');
+    END IF;
+    v_bytes := octet_length(mnemo._plan_payload(p_input, v_tokens, 1)::text);
+    IF v_bytes > 1048576 THEN
+        RETURN mnemo._limit('p_steps',
+            format('the plan has %s bytes as JSON, at most 1048576 (1 MB) are allowed', v_bytes),
+            'keep large values outside and store their identifiers');
+    END IF;
+    RETURN NULL;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._payload_problem(mnemo._plan_input) IS
+    'The problem of a plan over 20,000 signature tokens or 1 MB as JSON text; NULL for none.';
+
+CREATE FUNCTION mnemo._plan_payload(
+    p_input mnemo._plan_input,
+    p_tokens text[],
+    p_outcome_score double precision
+)
+RETURNS jsonb
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN jsonb_build_object(
+    'query', (p_input).query,
+    'signature_tokens', p_tokens,
+    'steps', (p_input).steps,
+    'details', (p_input).details,
+    'chunk_ids', (p_input).chunk_ids,
+    'outcome_score', p_outcome_score,
+    'context', (p_input).context
+);
+COMMENT ON FUNCTION mnemo._plan_payload(mnemo._plan_input, text[], double precision) IS
+    'The payload of a plan, as it stands in metadata under experience_plan.';
+
+-- part: 640_remember_plan.sql
+CREATE FUNCTION mnemo._plan_record(
+    p_input mnemo._plan_input,
+    p_outcome_score double precision
+)
+RETURNS mnemo.memory
+LANGUAGE plpgsql VOLATILE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_record mnemo.memory := mnemo._new_record(
+        p_input.scope, p_input.org_id, p_input.agent_id, p_input.ttl
+    );
+BEGIN
+    v_record.content := p_input.query;
+    v_record.memory_type := 'procedural';
+    v_record.importance := p_outcome_score;
+    v_record.tags := ARRAY[mnemo._reserved_tag()] || coalesce(p_input.tags, '{}');
+    v_record.metadata := jsonb_build_object(
+        mnemo._reserved_key(),
+        mnemo._plan_payload(p_input, mnemo._signature_tokens(p_input.query), p_outcome_score)
+    );
+    v_record.source_type := 'system';
+    v_record.source_id := p_input.source_id;
+    v_record.thread_id := p_input.thread_id;
+    RETURN mnemo._normalised(v_record);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._plan_record(mnemo._plan_input, double precision) IS
+    'The memory record of a plan whose arguments have been checked.';
+
+CREATE FUNCTION mnemo._store_plans(
+    p_inputs mnemo._plan_input[]
+)
+RETURNS TABLE ("position" bigint, id uuid, signature text, stored boolean, status text)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_input mnemo._plan_input;
+    v_record mnemo.memory;
+    v_records mnemo.memory[] := '{}';
+    v_first mnemo.memory;
+    v_place bigint := 0;
+BEGIN
+    FOREACH v_input IN ARRAY p_inputs LOOP
+        v_place := v_place + 1;
+        "position" := v_place;
+        -- NaN is above every number in PostgreSQL and must not pass for a success.
+        IF v_input.outcome_score = 'NaN'
+           OR v_input.outcome_score
+              < mnemo._setting('success_threshold', v_input.org_id)::double precision THEN
+            id := NULL;
+            signature := array_to_string(mnemo._signature_tokens(v_input.query), ' ');
+            stored := false;
+            status := 'below_threshold';
+            RETURN NEXT;
+            CONTINUE;
+        END IF;
+        v_record := mnemo._plan_record(v_input, least(v_input.outcome_score, 1));
+        status := 'stored';
+        IF v_input.idempotency_key IS NOT NULL THEN
+            v_first := mnemo._first_plan(v_record, v_input.idempotency_key, v_records);
+            IF v_first.id <> v_record.id THEN
+                v_record := v_first;
+                status := 'repeated';
+            END IF;
+        END IF;
+        IF status = 'stored' THEN
+            v_records := v_records || v_record;
+        END IF;
+        id := v_record.id;
+        signature := array_to_string(
+            mnemo._text_list(mnemo._payload(v_record) -> 'signature_tokens'), ' '
+        );
+        stored := true;
+        RETURN NEXT;
+    END LOOP;
+    IF cardinality(v_records) > 0 THEN
+        PERFORM mnemo._write_memories(v_records, 'plan_write');
+        PERFORM mnemo._index_new_plans(v_records);
+    END IF;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._store_plans(mnemo._plan_input[]) IS
+    'Stores plans whose arguments have been checked and whose agent and organisation are filled in: '
+    'one answer a plan, in order. Plans below the success threshold are not written.';
+
+CREATE FUNCTION mnemo._first_plan(
+    p_record mnemo.memory,
+    p_key text,
+    p_pending mnemo.memory[]
+)
+RETURNS mnemo.memory
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_key record;
+    v_first mnemo.memory;
+BEGIN
+    SELECT * INTO v_key FROM mnemo._claim_key(p_record, p_key);
+    IF v_key.memory_id = p_record.id THEN
+        RETURN p_record;
+    END IF;
+    -- A statement of its own: the claim may have waited for the transaction that wrote it. Or the
+    -- key came earlier in the same batch, whose records are not written yet.
+    SELECT * INTO v_first
+      FROM mnemo.memory AS m WHERE m.org_id = v_key.memory_org_id AND m.id = v_key.memory_id;
+    IF NOT FOUND THEN
+        SELECT * INTO v_first FROM unnest(p_pending) AS r WHERE r.id = v_key.memory_id;
+    END IF;
+    IF NOT v_first.tags @> ARRAY[mnemo._reserved_tag()] THEN
+        PERFORM mnemo._raise_argument('p_idempotency_key',
+            'p_idempotency_key was used for a memory', 'use another key');
+    END IF;
+    RETURN v_first;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._first_plan(mnemo.memory, text, mnemo.memory[]) IS
+    'The plan that holds the idempotency key: p_record when the key is new. p_pending: records of '
+    'the same call that are not written yet. Raises 22023 for a key of a memory.';
+
+CREATE FUNCTION mnemo.remember_plan(
+    p_query text,
+    p_steps text[],
+    p_chunk_ids text[],
+    p_outcome_score double precision,
+    p_agent_id text DEFAULT NULL,
+    p_scope text DEFAULT 'private',
+    p_org_id text DEFAULT NULL,
+    p_details jsonb DEFAULT NULL,
+    p_context text DEFAULT NULL,
+    p_ttl interval DEFAULT NULL,
+    p_thread_id text DEFAULT NULL,
+    p_source_id text DEFAULT NULL,
+    p_tags text[] DEFAULT NULL,
+    p_embedding text DEFAULT NULL,
+    p_model text DEFAULT NULL,
+    p_idempotency_key text DEFAULT NULL
+)
+RETURNS TABLE (id uuid, signature text, stored boolean, status text)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 1
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_caller record;
+    v_input mnemo._plan_input;
+BEGIN
+    SELECT * INTO v_caller FROM mnemo._enter(p_agent_id, p_org_id);
+    v_input := ROW(
+        p_query, p_steps, p_chunk_ids, p_outcome_score, v_caller.agent_id,
+        coalesce(p_scope, 'private'), v_caller.org_id, p_details, p_context, p_ttl, p_thread_id,
+        p_source_id, p_tags, p_embedding, p_model, p_idempotency_key
+    );
+    PERFORM mnemo._raise_problem(mnemo._plan_problem(v_input, v_caller.level));
+    RETURN QUERY
+    SELECT s.id, s.signature, s.stored, s.status FROM mnemo._store_plans(ARRAY[v_input]) AS s;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.remember_plan(
+    text, text[], text[], double precision, text, text, text, jsonb, text, interval, text, text,
+    text[], text, text, text
+) IS
+    'REMEMBER_PLAN: stores the plan that answered p_query, for replay by mnemo.recall_plan: steps, '
+    'details (one JSON value a step, or NULL), ids of the chunks used, outcome score. A score below '
+    'the success threshold, or NaN, stores nothing; above 1 counts as 1. p_context names what the '
+    'plan depends on, such as a tool set: recall must give the same. The same p_idempotency_key of '
+    'the same agent again returns the first answer. Returns id (NULL when nothing is stored), the '
+    'signature joined by spaces, stored, and status stored, below_threshold or repeated. Errors: '
+    '42501 no access, or scope global by a tenant; 55000 experience memory is off, embedding given '
+    'but not enabled; 22023 bad argument; 54000 over a limit; 40001 the key was used by a '
+    'concurrent transaction. After DocTrace (arXiv 2606.10921).';
+
+-- part: 650_remember_plans.sql
+CREATE FUNCTION mnemo._element_problem(
+    p_element jsonb
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_key text;
+    v_value jsonb;
+    v_type text;
+BEGIN
+    IF jsonb_typeof(p_element) IS DISTINCT FROM 'object' THEN
+        RETURN mnemo._argument('p_plans',
+            'an element must be a JSON object; got ' || coalesce(jsonb_typeof(p_element), 'NULL'),
+            'keys are the parameters of mnemo.remember_plan without p_');
+    END IF;
+    FOR v_key, v_value IN SELECT e.key, e.value FROM jsonb_each(p_element) AS e LOOP
+        v_type := jsonb_typeof(v_value);
+        CONTINUE WHEN v_type = 'null' OR v_key = 'details';
+        IF v_key IN ('steps', 'chunk_ids', 'tags') THEN
+            IF v_type <> 'array' OR v_value @? '$[*] ? (@.type() != "string" && @.type() != "null")'
+            THEN
+                RETURN mnemo._argument('p_' || v_key, v_key || ' must be an array of strings',
+                    'quote the elements');
+            END IF;
+        ELSIF v_key = 'outcome_score' THEN
+            IF v_type <> 'number' THEN
+                RETURN mnemo._argument('p_outcome_score', 'outcome_score must be a number; got '
+                    || v_type, 'JSON has no NaN and no infinity');
+            ELSIF abs((v_value #>> '{}')::numeric) > 1e300 THEN
+                RETURN mnemo._argument('p_outcome_score',
+                    'outcome_score is outside the range of double precision', 'use 0 to 1');
+            END IF;
+        ELSIF v_key = 'ttl' THEN
+            IF v_type <> 'string' OR NOT mnemo._is_interval(v_value #>> '{}') THEN
+                RETURN mnemo._argument('p_ttl', 'ttl must be an interval as text; got '
+                    || mnemo._shown(v_value::text), 'such as "30 days", "PT1H30M" or "12:00:00"');
+            END IF;
+        ELSIF v_key IN ('query', 'agent_id', 'scope', 'org_id', 'context', 'thread_id', 'source_id',
+                        'embedding', 'model', 'idempotency_key') THEN
+            IF v_type <> 'string' THEN
+                RETURN mnemo._argument('p_' || v_key, v_key || ' must be a string; got ' || v_type,
+                    'quote the value');
+            END IF;
+        ELSE
+            RETURN mnemo._argument('p_plans', 'unknown key ' || mnemo._shown(v_key),
+                'keys are the parameters of mnemo.remember_plan without p_');
+        END IF;
+    END LOOP;
+    RETURN NULL;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._element_problem(jsonb) IS
+    'The problem of an element that cannot be read as the arguments of mnemo.remember_plan: no '
+    'object, an unknown key, a value of the wrong type; NULL for none.';
+
+CREATE FUNCTION mnemo._is_interval(
+    p_text text
+)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+-- Checked beforehand, because a failed cast could only be caught in a subtransaction.
+RETURN p_text COLLATE "C" ~ (
+    '^P(?=.)([0-9]{1,6}Y)?([0-9]{1,6}M)?([0-9]{1,6}W)?([0-9]{1,6}D)?'
+    '(T(?=.)([0-9]{1,9}H)?([0-9]{1,9}M)?([0-9]{1,9}(\.[0-9]{1,6})?S)?)?$'
+    '|^(?=.)([0-9]{1,6} (year|month|week|day|hour|minute|second)s?( |$))*'
+    '([0-9]{1,6}:[0-5][0-9](:[0-5][0-9](\.[0-9]{1,6})?)?)?$'
+);
+COMMENT ON FUNCTION mnemo._is_interval(text) IS
+    'Whether a text is a duration in ISO 8601 (P1DT12H) or in words and hours (2 days 12:00:00).';
+
+CREATE FUNCTION mnemo._plan_input_of(
+    p_element jsonb,
+    p_level text,
+    OUT input mnemo._plan_input,
+    OUT problem mnemo._problem
+)
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_identity record;
+BEGIN
+    problem := mnemo._element_problem(p_element);
+    IF problem.code IS NOT NULL THEN
+        RETURN;
+    END IF;
+    input := jsonb_populate_record(NULL::mnemo._plan_input, p_element);
+    input.details := nullif(input.details, 'null');
+    SELECT * INTO v_identity FROM mnemo._identify(p_level, input.agent_id, input.org_id);
+    problem := v_identity.problem;
+    IF problem.code IS NOT NULL THEN
+        RETURN;
+    END IF;
+    input.agent_id := v_identity.agent_id;
+    input.org_id := v_identity.org_id;
+    input.scope := coalesce(input.scope, 'private');
+    problem := mnemo._plan_problem(input, p_level);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._plan_input_of(jsonb, text) IS
+    'An element of a batch as the arguments of mnemo.remember_plan, agent and organisation filled '
+    'in, or its problem.';
+
+CREATE FUNCTION mnemo.remember_plans(
+    p_plans jsonb,
+    p_on_error text DEFAULT 'abort'
+)
+RETURNS TABLE ("position" bigint, id uuid, stored boolean, status text, error text)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_level text := mnemo._level();
+    v_element record;
+    v_read record;
+    v_inputs mnemo._plan_input[] := '{}';
+    v_places bigint[] := '{}';
+    v_failed bigint[] := '{}';
+    v_errors text[] := '{}';
+    v_first_place bigint;
+    v_first mnemo._problem;
+BEGIN
+    IF jsonb_typeof(p_plans) IS DISTINCT FROM 'array' THEN
+        PERFORM mnemo._raise_argument('p_plans',
+            'p_plans must be a JSON array; got ' || coalesce(jsonb_typeof(p_plans), 'NULL'),
+            'pass an array of objects');
+    END IF;
+    PERFORM mnemo._check_label('p_on_error', 'on_error', p_on_error);
+    IF jsonb_array_length(p_plans) > 10000 THEN
+        PERFORM mnemo._raise_limit('p_plans',
+            format('p_plans has %s elements, at most 10000 are allowed',
+                jsonb_array_length(p_plans)),
+            'split the batch');
+    END IF;
+    FOR v_element IN
+        SELECT e.value, e.place
+          FROM jsonb_array_elements(p_plans) WITH ORDINALITY AS e(value, place)
+         -- Callers with the same keys in any order claim them in one order.
+         ORDER BY e.value ->> 'org_id', e.value ->> 'agent_id', e.value ->> 'idempotency_key',
+                  e.place
+    LOOP
+        SELECT * INTO v_read FROM mnemo._plan_input_of(v_element.value, v_level);
+        IF (v_read.problem).code IS NULL THEN
+            v_inputs := v_inputs || v_read.input;
+            v_places := v_places || v_element.place;
+        ELSIF p_on_error = 'abort' THEN
+            IF v_first_place IS NULL OR v_element.place < v_first_place THEN
+                v_first_place := v_element.place;
+                v_first := v_read.problem;
+            END IF;
+        ELSE
+            v_failed := v_failed || v_element.place;
+            v_errors := v_errors || ((v_read.problem).code || ': ' || (v_read.problem).message);
+        END IF;
+    END LOOP;
+    IF v_first_place IS NOT NULL THEN
+        PERFORM mnemo._raise(
+            v_first.code,
+            format('element %s: %s', v_first_place, v_first.message),
+            jsonb_strip_nulls(jsonb_build_object(
+                'parameter', v_first.parameter, 'position', v_first_place)),
+            v_first.hint
+        );
+    END IF;
+    RETURN QUERY
+    SELECT r.place, r.id, r.stored, r.status, r.error
+      FROM (
+        SELECT v_places[s."position"] AS place, s.id, s.stored, s.status, NULL::text AS error
+          FROM mnemo._store_plans(v_inputs) AS s
+        UNION ALL
+        SELECT f.place, NULL, false, 'failed', f.error
+          FROM unnest(v_failed, v_errors) AS f(place, error)
+      ) AS r
+     ORDER BY r.place;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.remember_plans(jsonb, text) IS
+    'REMEMBER_PLAN for up to 10,000 plans in one call: an array of objects whose keys are the '
+    'parameters of mnemo.remember_plan without p_. One row an element, position from 1. p_on_error '
+    'abort: the first bad element raises its error and nothing is written; skip: bad elements are '
+    'reported with status failed and the error as SQLSTATE: message, the others are stored. '
+    'Errors: those of mnemo.remember_plan; 22023 no array, unknown key; 54000 over 10,000.';
+
+-- part: 660_recall_plan.sql
+CREATE FUNCTION mnemo._recall_plan_problem(
+    p_query text,
+    p_threshold double precision,
+    p_guard text,
+    p_context text,
+    p_org_id text
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    IF p_query IS NULL THEN
+        RETURN mnemo._argument('p_query', 'p_query must not be NULL', 'pass the question to answer');
+    ELSIF length(p_query) > 100000 THEN
+        RETURN mnemo._limit('p_query',
+            format('p_query has %s characters, at most 100000 are allowed', length(p_query)),
+            'shorten it');
+    ELSIF (p_threshold BETWEEN
+           mnemo._setting('minimum_threshold', p_org_id)::double precision AND 1) IS NOT TRUE THEN
+        RETURN mnemo._argument('p_similarity_threshold',
+            format('p_similarity_threshold must be from %s to 1; got %s',
+                mnemo._setting('minimum_threshold', p_org_id), p_threshold),
+            'leave it out for the setting similarity_threshold');
+    ELSIF NOT mnemo._is_label('guard', p_guard) THEN
+        RETURN mnemo._label_problem('p_guard', 'guard', p_guard);
+    ELSIF p_context IS NOT NULL THEN
+        RETURN mnemo._texts_problem(ARRAY['p_context'], ARRAY[p_context], 256);
+    END IF;
+    RETURN NULL;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._recall_plan_problem(text, double precision, text, text, text) IS
+    'The first problem of the arguments of mnemo.recall_plan, settings filled in; NULL for none.';
+
+CREATE FUNCTION mnemo._recall(
+    p_query text,
+    p_agent_id text,
+    p_org_id text,
+    p_similarity_threshold double precision,
+    p_guard text,
+    p_context text,
+    p_limit bigint
+)
+RETURNS TABLE (
+    org_id text,
+    plan_id uuid,
+    similarity double precision,
+    candidates_considered bigint,
+    reason text,
+    near_miss jsonb,
+    rank bigint
+)
+LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 1
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_caller record;
+    v_threshold double precision;
+    v_signature text[];
+BEGIN
+    SELECT * INTO v_caller FROM mnemo._enter(p_agent_id, p_org_id);
+    candidates_considered := 0;
+    IF mnemo._setting('experience_memory', v_caller.org_id) <> 'on' THEN
+        reason := 'disabled';
+        RETURN NEXT;
+        RETURN;
+    END IF;
+    PERFORM mnemo._check_identity(v_caller.agent_id, v_caller.org_id);
+    v_threshold := coalesce(
+        p_similarity_threshold,
+        mnemo._setting('similarity_threshold', v_caller.org_id)::double precision
+    );
+    PERFORM mnemo._raise_problem(coalesce(
+        mnemo._recall_plan_problem(
+            p_query, v_threshold, coalesce(p_guard, mnemo._setting('guard', v_caller.org_id)),
+            p_context, v_caller.org_id),
+        mnemo._limit_problem(p_limit)
+    ));
+    v_signature := mnemo._signature_tokens(p_query);
+    IF cardinality(v_signature) = 0 THEN
+        reason := 'blank_query';
+        RETURN NEXT;
+        RETURN;
+    ELSIF cardinality(v_signature) > 20000 THEN
+        PERFORM mnemo._raise_limit('p_query',
+            format('p_query has %s signature tokens, at most 20000 are allowed',
+                cardinality(v_signature)),
+            'shorten it');
+    END IF;
+    RETURN QUERY
+    SELECT m.org_id, m.plan_id, m.similarity, m.considered,
+           CASE WHEN m.plan_id IS NULL THEN 'none_similar'
+                WHEN m.similarity = 1 THEN 'exact'
+                ELSE 'similar' END,
+           NULL::jsonb, m.rank
+      FROM mnemo._match_plans(
+            v_signature, v_threshold, p_context, p_limit, v_caller.org_id, v_caller.agent_id,
+            statement_timestamp()) AS m;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._recall(text, text, text, double precision, text, text, bigint) IS
+    'What recall_plan and recall_plans share: who calls, mode, arguments, matching. One row a hit, '
+    'or one row with the reason of the miss.';
+
+CREATE FUNCTION mnemo.recall_plan(
+    p_query text,
+    p_agent_id text DEFAULT NULL,
+    p_org_id text DEFAULT NULL,
+    p_similarity_threshold double precision DEFAULT NULL,
+    p_guard text DEFAULT NULL,
+    p_context text DEFAULT NULL
+)
+RETURNS TABLE (
+    hit boolean,
+    id uuid,
+    query text,
+    steps text[],
+    details jsonb,
+    chunk_ids text[],
+    outcome_score double precision,
+    similarity double precision,
+    owner_agent_id text,
+    scope text,
+    created_at timestamptz,
+    candidates_considered bigint,
+    reason text,
+    near_miss jsonb
+)
+LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 1
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    RETURN QUERY
+    SELECT r.plan_id IS NOT NULL, r.plan_id, p.query, p.steps, p.details, p.chunk_ids,
+           p.outcome_score, r.similarity, p.owner_agent_id, p.scope, p.created_at,
+           r.candidates_considered, r.reason, r.near_miss
+      FROM mnemo._recall(
+            p_query, p_agent_id, p_org_id, p_similarity_threshold, p_guard, p_context, 1) AS r
+      LEFT JOIN mnemo.plan AS p ON p.org_id = r.org_id AND p.id = r.plan_id;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.recall_plan(text, text, text, double precision, text, text) IS
+    'RECALL_PLAN: the plan to replay for p_query: the one with the highest Jaccard similarity of '
+    'signatures of all live plans that the acting agent may read and that were remembered with the '
+    'same p_context (NULL equals NULL only); on a tie a plan of the organisation before a global '
+    'one, then the higher outcome score, the newer, the higher id. Exact: no plan is left out. '
+    'Always one row. hit false leaves the plan''s columns NULL, and reason says why: none_similar '
+    '(nothing reaches the threshold), disabled (experience memory is off), blank_query. '
+    'candidates_considered: plans that were scored. p_similarity_threshold: NULL for the setting, '
+    'else from minimum_threshold to 1. p_guard: NULL for the setting. Reads only. Errors: 42501 no '
+    'access; 22023 bad argument; 54000 over a limit. After DocTrace (arXiv 2606.10921).';
+
+CREATE FUNCTION mnemo.recall_plans(
+    p_query text,
+    p_agent_id text DEFAULT NULL,
+    p_org_id text DEFAULT NULL,
+    p_similarity_threshold double precision DEFAULT NULL,
+    p_guard text DEFAULT NULL,
+    p_context text DEFAULT NULL,
+    p_limit bigint DEFAULT 5
+)
+RETURNS TABLE (
+    hit boolean,
+    id uuid,
+    query text,
+    steps text[],
+    details jsonb,
+    chunk_ids text[],
+    outcome_score double precision,
+    similarity double precision,
+    owner_agent_id text,
+    scope text,
+    created_at timestamptz,
+    candidates_considered bigint,
+    reason text,
+    near_miss jsonb,
+    rank bigint
+)
+LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 5
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    RETURN QUERY
+    SELECT true, r.plan_id, p.query, p.steps, p.details, p.chunk_ids, p.outcome_score,
+           r.similarity, p.owner_agent_id, p.scope, p.created_at, r.candidates_considered,
+           r.reason, r.near_miss, r.rank
+      FROM mnemo._recall(
+            p_query, p_agent_id, p_org_id, p_similarity_threshold, p_guard, p_context, p_limit
+      ) AS r
+      JOIN mnemo.plan AS p ON p.org_id = r.org_id AND p.id = r.plan_id
+     ORDER BY r.rank;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.recall_plans(
+    text, text, text, double precision, text, text, bigint
+) IS
+    'The best p_limit (1 to 1000) plans for p_query, by the rules and in the order of '
+    'mnemo.recall_plan; rank from 1. No rows on a miss. Reads only. Errors: those of '
+    'mnemo.recall_plan.';
+
+-- part: 670_list_plans.sql
+CREATE FUNCTION mnemo.get_plan(
+    p_id uuid,
+    p_agent_id text DEFAULT NULL,
+    p_org_id text DEFAULT NULL
+)
+RETURNS TABLE (
+    id uuid,
+    org_id text,
+    origin_org_id text,
+    owner_agent_id text,
+    scope text,
+    query text,
+    signature_tokens text[],
+    steps text[],
+    details jsonb,
+    chunk_ids text[],
+    outcome_score double precision,
+    context text,
+    tags text[],
+    thread_id text,
+    source_id text,
+    consolidation_state text,
+    version bigint,
+    created_at timestamptz,
+    updated_at timestamptz,
+    expires_at timestamptz
+)
+LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 1
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_caller record;
+BEGIN
+    SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
+    PERFORM mnemo._raise_problem(mnemo._ids_problem('p_id', ARRAY[p_id]));
+    RETURN QUERY
+    SELECT p.id, p.org_id, p.origin_org_id, p.owner_agent_id, p.scope, p.query,
+           p.signature_tokens, p.steps, p.details, p.chunk_ids, p.outcome_score, p.context,
+           p.tags, p.thread_id, p.source_id, p.consolidation_state, p.version, p.created_at,
+           p.updated_at, p.expires_at
+      FROM mnemo._held(
+            v_caller.org_id, v_caller.agent_id, ARRAY[p_id], statement_timestamp()) AS h
+      JOIN mnemo.plan AS p ON p.org_id = h.org_id AND p.id = h.id;
+    IF NOT FOUND THEN
+        PERFORM mnemo._raise_not_found('p_id', ARRAY[p_id]);
+    END IF;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.get_plan(uuid, text, text) IS
+    'One plan that the acting agent may read, the mode of experience memory aside. Errors: 42501 no '
+    'access; MN001 unknown, gone, invisible, or no plan; 22023 NULL.';
+
+CREATE FUNCTION mnemo.list_plans(
+    p_limit bigint DEFAULT 50,
+    p_after uuid DEFAULT NULL,
+    p_agent_id text DEFAULT NULL,
+    p_org_id text DEFAULT NULL
+)
+RETURNS TABLE (
+    rank bigint,
+    id uuid,
+    org_id text,
+    origin_org_id text,
+    owner_agent_id text,
+    scope text,
+    query text,
+    signature_tokens text[],
+    steps text[],
+    details jsonb,
+    chunk_ids text[],
+    outcome_score double precision,
+    context text,
+    tags text[],
+    thread_id text,
+    source_id text,
+    consolidation_state text,
+    version bigint,
+    created_at timestamptz,
+    updated_at timestamptz,
+    expires_at timestamptz
+)
+LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 50
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_caller record;
+BEGIN
+    SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
+    PERFORM mnemo._raise_problem(mnemo._limit_problem(p_limit));
+    RETURN QUERY
+    SELECT row_number() OVER (ORDER BY v.id DESC), p.id, p.org_id, p.origin_org_id,
+           p.owner_agent_id, p.scope, p.query, p.signature_tokens, p.steps, p.details, p.chunk_ids,
+           p.outcome_score, p.context, p.tags, p.thread_id, p.source_id, p.consolidation_state,
+           p.version, p.created_at, p.updated_at, p.expires_at
+      FROM (
+        SELECT m.org_id, m.id
+          FROM mnemo._visible(v_caller.org_id, v_caller.agent_id, statement_timestamp()) AS m
+         WHERE m.tags @> ARRAY['__experience_plan__']
+           AND m.id < coalesce(p_after, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
+         ORDER BY m.id DESC
+         LIMIT p_limit
+      ) AS v
+      JOIN mnemo.plan AS p ON p.org_id = v.org_id AND p.id = v.id
+     ORDER BY v.id DESC;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.list_plans(bigint, uuid, text, text) IS
+    'The plans that the acting agent may read, newest first (by id), the mode of experience memory '
+    'aside. p_limit: 1 to 1000. p_after: id of the last row of the page before, NULL for the first '
+    'page. Errors: 42501 no access; 22023 bad limit.';
+
+-- part: 900_grants.sql
+-- Default privileges of the installing role may have opened what was just created.
+DO $grants$
+DECLARE
+    v_grantee text;
+BEGIN
+    REVOKE ALL ON ALL FUNCTIONS IN SCHEMA mnemo FROM PUBLIC;
+    REVOKE ALL ON ALL TABLES IN SCHEMA mnemo FROM PUBLIC;
+    REVOKE ALL ON SCHEMA mnemo FROM PUBLIC;
+    REVOKE ALL ON TYPE mnemo._problem FROM PUBLIC;
+    REVOKE ALL ON TYPE mnemo._plan_input FROM PUBLIC;
+    FOR v_grantee IN
+        SELECT DISTINCT r.rolname
+          FROM (
+            SELECT (pg_catalog.aclexplode(p.proacl)).grantee
+              FROM pg_catalog.pg_proc AS p
+              JOIN pg_catalog.pg_namespace AS n ON n.oid = p.pronamespace
+             WHERE n.nspname = 'mnemo'
+             UNION
+            SELECT (pg_catalog.aclexplode(c.relacl)).grantee
+              FROM pg_catalog.pg_class AS c
+              JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+             WHERE n.nspname = 'mnemo'
+             UNION
+            SELECT (pg_catalog.aclexplode(n.nspacl)).grantee
+              FROM pg_catalog.pg_namespace AS n
+             WHERE n.nspname = 'mnemo'
+          ) AS g
+          JOIN pg_catalog.pg_roles AS r ON r.oid = g.grantee
+         WHERE r.oid <> mnemo._owner()
+    LOOP
+        PERFORM mnemo._revoke_all(v_grantee);
+    END LOOP;
+END
+$grants$;
+
+-- part: 990_postlude.sql
+DO $postlude$
+DECLARE
+    v_table pg_catalog.regclass;
+BEGIN
+    IF EXISTS (SELECT FROM pg_catalog.pg_extension AS e WHERE e.extname = 'mnemo_pg') THEN
+        -- Without this a dump leaves an extension's rows out.
+        FOR v_table IN
+            SELECT c.oid
+              FROM pg_catalog.pg_class AS c
+              JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+             WHERE n.nspname = 'mnemo' AND c.relkind IN ('r', 'S')
+             ORDER BY c.relname
+        LOOP
+            PERFORM pg_catalog.pg_extension_config_dump(v_table, '');
+        END LOOP;
+    ELSE
+        PERFORM pg_catalog.set_config(
+            'search_path', pg_catalog.current_setting('mnemo.saved_search_path'), true
+        );
+    END IF;
+END
+$postlude$;
