@@ -26,6 +26,7 @@ from mnemo_pg.errors import ArgumentError
 
 dumps = partial(json.dumps, allow_nan=False, ensure_ascii=False)
 _BIGINT = 2**63  # bigint and the microseconds of an interval go from -_BIGINT to _BIGINT - 1
+_DIGITS = 14_000  # bits: Python writes no integer of more than 4,300 digits
 
 
 def _refuse(name: str, problem: str, hint: str) -> NoReturn:
@@ -150,7 +151,11 @@ def vector(name: str, value: object) -> str:
 
 def plain(path: str, value: object) -> Any:
     """A copy that is nothing but JSON; the path names the element at fault."""
-    if value is None or isinstance(value, (bool, int)):
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        if value.bit_length() > _DIGITS:
+            _refuse(path, "is a number of thousands of digits", "pass it as a str")
         return value
     if isinstance(value, str):
         return text(path, value)

@@ -43,11 +43,11 @@ class AsyncMnemo:
 
     `source` is where to run:
 
-    - a connection string: the client opens a pool of its own at the first call (or `async with`)
-      and closes it in `close()`. Each call is a transaction of its own.
+    - a connection string: the first call (or `async with`) opens a pool of up to 10 connections,
+      and `close()` closes it. Each call is a transaction of its own.
     - a pool of yours: each call takes a connection, commits and gives it back, errors or not.
     - a connection of yours: calls run in your transaction, or commit singly if you set autocommit.
-      Nothing of it is changed, and nothing is committed.
+      Nothing of it is changed, and nothing is committed. Its client encoding should be UTF8.
 
     `agent_id` and `org_id` say who acts in calls that name nobody; None leaves it to the role's
     binding, else to the settings `default_agent_id` and `default_org_id`. A client on a pool may be

@@ -97,6 +97,7 @@ def test_nan_is_left_to_the_database() -> None:
         ("metadata", {"a": [NAN]}, "metadata.a[0]", "nan"),
         ("metadata", {"a": -math.inf}, "metadata.a", "-inf"),
         ("metadata", {"deep": nested(100_000)}, "metadata", "nested"),
+        ("metadata", {"a": -(10**4300)}, "metadata.a", "digits"),
         ("details", [{"x": math.inf}], "details[0].x", "inf"),
         ("id", "not-an-id", "id", "not a UUID"),
         ("id", "", "id", "not a UUID"),
@@ -155,6 +156,11 @@ def test_refused_values(name: str, given: Any, parameter: str, says: str) -> Non
 def test_refused_types(name: str, given: Any, says: str) -> None:
     with pytest.raises(TypeError, match=says):
         statements.CONVERTERS[name](name, given)
+
+
+def test_the_longest_number_in_json() -> None:
+    sent = statements.CONVERTERS["metadata"]("metadata", {"a": 2**14_000 - 1})
+    assert len(sent.dumps(sent.obj)) > 4_000
 
 
 def test_json_is_copied_and_written_plainly() -> None:
