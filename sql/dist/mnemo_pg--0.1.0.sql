@@ -1606,12 +1606,17 @@ CREATE FUNCTION mnemo._setting(
     p_org_id text
 )
 RETURNS text
-LANGUAGE sql STABLE PARALLEL SAFE
-RETURN coalesce(
-    (SELECT s.value FROM mnemo.settings AS s WHERE s.org_id = p_org_id AND s.name = p_name),
-    (SELECT s.value FROM mnemo.settings AS s WHERE s.org_id = '*' AND s.name = p_name),
-    mnemo._setting_default(p_name)
-);
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    RETURN coalesce(
+        (SELECT s.value FROM mnemo.settings AS s WHERE s.org_id = p_org_id AND s.name = p_name),
+        (SELECT s.value FROM mnemo.settings AS s WHERE s.org_id = '*' AND s.name = p_name),
+        mnemo._setting_default(p_name)
+    );
+END
+$fn$;
 COMMENT ON FUNCTION mnemo._setting(text, text) IS
     'The value in force for an organisation (NULL: for the database); NULL for no setting.';
 
@@ -2126,27 +2131,29 @@ CREATE FUNCTION mnemo._role_level(
     p_role name
 )
 RETURNS text
-LANGUAGE sql STABLE PARALLEL SAFE
-BEGIN ATOMIC
-    SELECT CASE
-        WHEN r.rolsuper OR r.oid = mnemo._owner() THEN 'admin'
-        ELSE (
-            SELECT x.level
-              FROM (
-                SELECT l.level
-                  FROM mnemo.role_level AS l
-                  JOIN pg_roles AS g ON g.rolname = l.role_name
-                 WHERE pg_has_role(r.oid, g.oid, 'USAGE')
-                 UNION ALL
-                SELECT 'admin' WHERE pg_has_role(r.oid, mnemo._owner(), 'USAGE')
-              ) AS x
-             ORDER BY array_position(ARRAY['tenant', 'application', 'admin'], x.level)
-             LIMIT 1
-        )
-    END
-      FROM pg_roles AS r
-     WHERE r.rolname = p_role;
-END;
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    IF (SELECT r.rolsuper OR r.oid = mnemo._owner() FROM pg_roles AS r WHERE r.rolname = p_role)
+    THEN
+        RETURN 'admin';
+    END IF;
+    RETURN (
+        SELECT x.level
+          FROM (
+            SELECT l.level
+              FROM mnemo.role_level AS l
+              JOIN pg_roles AS g ON g.rolname = l.role_name
+             WHERE pg_has_role(p_role, g.oid, 'USAGE')
+             UNION ALL
+            SELECT 'admin' WHERE pg_has_role(p_role, mnemo._owner(), 'USAGE')
+          ) AS x
+         ORDER BY array_position(ARRAY['tenant', 'application', 'admin'], x.level)
+         LIMIT 1
+    );
+END
+$fn$;
 COMMENT ON FUNCTION mnemo._role_level(name) IS
     'The level that counts for a role: its own or an inherited row, the most restrictive where '
     'several are reached; superusers and the owner are admin; NULL for no row.';
@@ -2771,13 +2778,21 @@ CREATE FUNCTION mnemo._bytes_of_list(
     p_list text[]
 )
 RETURNS bytea
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE WHEN cardinality(p_list) = 0 THEN '\x4c0000000000000000'::bytea ELSE (
-    SELECT '\x4c'::bytea || int8send(count(*)) || string_agg(
-        mnemo._bytes_of_text(t.item), ''::bytea ORDER BY t.place)
-      FROM unnest(p_list) WITH ORDINALITY AS t(item, place)
-) END;
-COMMENT ON FUNCTION mnemo._bytes_of_list(text[]) IS 'L, number of elements, each as a text.';
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_item text;
+    v_bytes bytea := '\x4c'::bytea || int8send(cardinality(p_list));
+BEGIN
+    FOREACH v_item IN ARRAY p_list LOOP
+        v_bytes := v_bytes || mnemo._bytes_of_text(v_item);
+    END LOOP;
+    RETURN v_bytes;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._bytes_of_list(text[]) IS
+    'L, number of elements, each as a text; for lists of at most some hundred elements.';
 
 CREATE FUNCTION mnemo._bytes_of_time(
     p_time timestamptz
@@ -3036,15 +3051,21 @@ CREATE FUNCTION mnemo._distinct(
     p_list text[]
 )
 RETURNS text[]
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE WHEN cardinality(p_list) < 2 THEN p_list ELSE (
-    SELECT array_agg(x.item ORDER BY x.place)
-      FROM (
-        SELECT t.item, min(t.place) AS place
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    IF cardinality(p_list) < 2 THEN
+        RETURN p_list;
+    END IF;
+    RETURN ARRAY(
+        SELECT t.item
           FROM unnest(p_list) WITH ORDINALITY AS t(item, place)
          GROUP BY t.item
-      ) AS x
-) END;
+         ORDER BY min(t.place)
+    );
+END
+$fn$;
 COMMENT ON FUNCTION mnemo._distinct(text[]) IS 'The list without duplicates, the first of each kept.';
 
 -- part: 420_remember.sql
@@ -3980,15 +4001,21 @@ CREATE FUNCTION mnemo._ordered_hashes(
     p_signature text[]
 )
 RETURNS bigint[]
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
--- Long tokens are rare, so prefixes of the longest first meet few others; needs no statistics.
-RETURN (
-    SELECT array_agg(x.hash ORDER BY x.length DESC, x.hash)
-      FROM (
-        SELECT length(t.token) AS length, mnemo._hash64(t.token) AS hash
-          FROM unnest(p_signature) AS t(token)
-      ) AS x
-);
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    -- Long tokens are rare, so prefixes of the longest first meet few others; needs no statistics.
+    RETURN ARRAY(
+        SELECT x.hash
+          FROM (
+            SELECT length(t.token) AS length, mnemo._hash64(t.token) AS hash
+              FROM unnest(p_signature) AS t(token)
+          ) AS x
+         ORDER BY x.length DESC, x.hash
+    );
+END
+$fn$;
 COMMENT ON FUNCTION mnemo._ordered_hashes(text[]) IS
     'The 64-bit hashes of the tokens in the total order of prefixes: longest first, then by hash.';
 
@@ -3998,12 +4025,23 @@ CREATE FUNCTION mnemo._prefix_keys(
     p_pairs boolean
 )
 RETURNS bigint[]
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE WHEN p_pairs THEN (
-    SELECT array_agg(a.hash # b.hash)
-      FROM unnest(p_hashes[1:p_prefix]) WITH ORDINALITY AS a(hash, place)
-      JOIN unnest(p_hashes[1:p_prefix]) WITH ORDINALITY AS b(hash, place) ON a.place < b.place
-) ELSE p_hashes[1:p_prefix] END;
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_keys bigint[] := '{}';
+BEGIN
+    IF NOT p_pairs THEN
+        RETURN p_hashes[1:p_prefix];
+    END IF;
+    FOR v_first IN 1 .. p_prefix - 1 LOOP
+        FOR v_second IN v_first + 1 .. p_prefix LOOP
+            v_keys := v_keys || (p_hashes[v_first] # p_hashes[v_second]);
+        END LOOP;
+    END LOOP;
+    RETURN v_keys;
+END
+$fn$;
 COMMENT ON FUNCTION mnemo._prefix_keys(bigint[], integer, boolean) IS
     'The first p_prefix hashes, or the XOR of every two of them.';
 
@@ -4016,87 +4054,115 @@ RETURN mnemo._hash64('bucket ' || p_bucket::text);
 COMMENT ON FUNCTION mnemo._bucket_hash(integer) IS 'The part of a key that stands for a size bucket.';
 
 CREATE FUNCTION mnemo._plan_keys(
-    p_signature text[]
+    p_hashes bigint[],
+    p_audience bigint
 )
 RETURNS bigint[]
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
-    v_size integer := cardinality(p_signature);
-    v_bucket bigint := mnemo._bucket_hash(mnemo._signature_bucket(v_size));
-    v_keys bigint[] := '{}';
+    v_size integer := cardinality(p_hashes);
+    v_mask bigint := p_audience # mnemo._bucket_hash(mnemo._signature_bucket(v_size));
+    v_keys bigint[] := ARRAY[v_mask];
+    v_key bigint;
 BEGIN
     IF v_size <= 32 THEN
-        v_keys := mnemo._prefix_keys(
-            mnemo._ordered_hashes(p_signature),
-            -- v_size - ceil(3/5 v_size) + k
+        FOREACH v_key IN ARRAY mnemo._prefix_keys(
+            p_hashes,
+            -- |B| - ceil(3/5 |B|) + k
             v_size - (3 * v_size + 4) / 5 + CASE WHEN v_size >= 3 THEN 2 ELSE 1 END,
             v_size >= 3
-        );
+        ) LOOP
+            v_keys := v_keys || (v_key # v_mask);
+        END LOOP;
     END IF;
-    RETURN ARRAY(SELECT k.key # v_bucket FROM unnest(v_keys) AS k(key) UNION ALL SELECT v_bucket);
+    RETURN v_keys;
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._plan_keys(text[]) IS
-    'The keys of a plan with this signature, before the audience is mixed in by XOR.';
+COMMENT ON FUNCTION mnemo._plan_keys(bigint[], bigint) IS
+    'The keys of a plan with these ordered token hashes for an audience.';
+
+CREATE FUNCTION mnemo._bucket_start(
+    p_bucket integer
+)
+RETURNS integer
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN p_bucket < 32
+    THEN (ARRAY[1, 2, 3, 4, 5, 7, 9, 12, 15, 19, 24])[p_bucket]
+    ELSE (16 + p_bucket % 16) << (p_bucket / 16 - 1) END;
+COMMENT ON FUNCTION mnemo._bucket_start(integer) IS
+    'The least size in a bucket; NULL for 12 to 31, which are no buckets.';
 
 CREATE FUNCTION mnemo._probe_keys(
-    p_signature text[],
-    p_threshold double precision
+    p_hashes bigint[],
+    p_threshold double precision,
+    p_audiences bigint[]
 )
 RETURNS bigint[]
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
-    v_size integer := cardinality(p_signature);
+    v_size integer := cardinality(p_hashes);
     -- A little lower, so that rounding can only admit more: candidates are scored exactly.
     v_low double precision := p_threshold - 1e-9;
-    v_hashes bigint[] := mnemo._ordered_hashes(p_signature);
+    v_least integer := ceil(v_low * v_size);
+    v_most integer := least(floor(v_size / v_low), 20000);
+    v_start integer;
+    v_overlap integer;
+    v_mask bigint;
+    v_key bigint;
+    v_keys bigint[] := '{}';
 BEGIN
+    FOR v_bucket IN
+        mnemo._signature_bucket(v_least) .. mnemo._signature_bucket(v_most)
+    LOOP
+        v_start := greatest(mnemo._bucket_start(v_bucket), v_least);
+        CONTINUE WHEN mnemo._bucket_start(v_bucket) IS NULL;
+        v_mask := mnemo._bucket_hash(v_bucket);
+        IF v_bucket > 11 OR p_threshold < mnemo._key_floor() THEN
+            v_keys := v_keys || v_mask;
+            CONTINUE;
+        END IF;
+        v_overlap := ceil(v_low / (1 + v_low) * (v_size + v_start));
+        FOREACH v_key IN ARRAY mnemo._prefix_keys(
+            p_hashes,
+            least(v_size, v_size - v_overlap + CASE WHEN v_bucket >= 3 THEN 2 ELSE 1 END),
+            v_bucket >= 3
+        ) LOOP
+            v_keys := v_keys || (v_key # v_mask);
+        END LOOP;
+    END LOOP;
     RETURN ARRAY(
-        SELECT b.hash # coalesce(k.key, 0)
-          FROM (
-            SELECT mnemo._bucket_hash(x.bucket) AS hash, x.least, x.bucket,
-                   x.bucket <= 11 AND p_threshold >= mnemo._key_floor() AS by_token
-              FROM (
-                SELECT mnemo._signature_bucket(s.size) AS bucket, min(s.size) AS least
-                  FROM generate_series(
-                        ceil(v_low * v_size)::integer,
-                        least(floor(v_size / v_low)::integer, 20000)) AS s(size)
-                 GROUP BY 1
-              ) AS x
-          ) AS b
-          LEFT JOIN LATERAL unnest(
-            CASE WHEN b.by_token THEN mnemo._prefix_keys(
-                v_hashes,
-                least(v_size, v_size
-                    - ceil(v_low / (1 + v_low) * (v_size + b.least))::integer
-                    + CASE WHEN b.bucket >= 3 THEN 2 ELSE 1 END),
-                b.bucket >= 3
-            ) END
-          ) AS k(key) ON b.by_token
-         WHERE NOT b.by_token OR k.key IS NOT NULL
+        SELECT k.key # a.audience
+          FROM unnest(p_audiences) AS a(audience) CROSS JOIN unnest(v_keys) AS k(key)
     );
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._probe_keys(text[], double precision) IS
-    'The keys of which every plan with Jaccard similarity of at least p_threshold to the signature '
-    'has one, before the audience is mixed in.';
+COMMENT ON FUNCTION mnemo._probe_keys(bigint[], double precision, bigint[]) IS
+    'The keys of which every plan of these audiences with Jaccard similarity of at least '
+    'p_threshold to the signature with these ordered token hashes has one.';
 
 CREATE FUNCTION mnemo._sketch(
-    p_signature text[],
+    p_hashes bigint[],
     p_bits integer
 )
 RETURNS bit varying
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN (
-    SELECT bit_or(set_bit(repeat('0', p_bits)::bit varying,
-               (mnemo._hash64(t.token) & (p_bits - 1))::integer, 1))
-      FROM unnest(p_signature) AS t(token)
-);
-COMMENT ON FUNCTION mnemo._sketch(text[], integer) IS
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_sketch bit varying := repeat('0', p_bits)::bit varying;
+    v_hash bigint;
+BEGIN
+    FOREACH v_hash IN ARRAY p_hashes LOOP
+        v_sketch := set_bit(v_sketch, (v_hash & (p_bits - 1))::integer, 1);
+    END LOOP;
+    RETURN v_sketch;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._sketch(bigint[], integer) IS
     'A bitmap of p_bits (a power of two) with the bit of each token set. A token of A whose bit B '
     'lacks is not in B, so |A n B| >= o allows at most |A| - o such bits.';
 
@@ -4150,8 +4216,13 @@ CREATE FUNCTION mnemo._text_list(
     p_value jsonb
 )
 RETURNS text[]
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN ARRAY(SELECT jsonb_array_elements_text(p_value));
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    RETURN ARRAY(SELECT jsonb_array_elements_text(p_value));
+END
+$fn$;
 COMMENT ON FUNCTION mnemo._text_list(jsonb) IS 'A JSON array of strings as an array of text.';
 
 CREATE FUNCTION mnemo._index_new_plans(
@@ -4168,8 +4239,8 @@ BEGIN
     )
     SELECT p.org_id, p.id, p.audience, p.context, p.signature, cardinality(p.signature),
            mnemo._hash64(array_to_string(p.signature, ' ')),
-           mnemo._sketch(p.signature, mnemo._sketch_bits(cardinality(p.signature))),
-           ARRAY(SELECT k.key # p.audience FROM unnest(mnemo._plan_keys(p.signature)) AS k(key)),
+           mnemo._sketch(h.hashes, mnemo._sketch_bits(cardinality(p.signature))),
+           mnemo._plan_keys(h.hashes, p.audience),
            p.outcome_score, p.created_at, p.expires_at, mnemo._signature_version()
       FROM (
         SELECT r.org_id, r.id, r.created_at, r.expires_at, r.importance AS outcome_score,
@@ -4179,7 +4250,8 @@ BEGIN
           FROM unnest(p_records) AS r
          WHERE mnemo._is_live(r, now())
         OFFSET 0
-      ) AS p;
+      ) AS p
+      CROSS JOIN LATERAL (SELECT mnemo._ordered_hashes(p.signature) AS hashes OFFSET 0) AS h;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._index_new_plans(mnemo.memory[]) IS
@@ -4267,8 +4339,6 @@ DECLARE
         mnemo._audience('grantee', p_org_id, p_agent_id, p_context)
     ];
     v_global bigint := mnemo._audience('global', NULL, NULL, p_context);
-    v_sketch bit varying := mnemo._sketch(p_signature, mnemo._sketch_bits(1));
-    v_long_sketch bit varying := mnemo._sketch(p_signature, mnemo._sketch_bits(33));
     -- The share of both sizes that the overlap must reach, a little lower: see _probe_keys.
     v_share double precision := (p_threshold - 1e-9) / (1 + p_threshold - 1e-9);
     v_least integer := ceil((p_threshold - 1e-9) * v_size);
@@ -4302,31 +4372,31 @@ BEGIN
           ORDER BY s.outcome_score DESC, s.created_at DESC, s.plan_id DESC
           LIMIT p_limit)
     ), probe AS MATERIALIZED (
-        -- No keys at all once identical plans fill the answer: nothing can beat them.
-        SELECT coalesce(array_agg(k.key), '{}') AS keys
-          FROM unnest(mnemo._probe_keys(p_signature, p_threshold)) AS k(key)
+        -- No row once identical plans fill the answer: nothing can beat them.
+        SELECT mnemo._probe_keys(h.hashes, p_threshold, v_audiences) AS keys,
+               mnemo._probe_keys(h.hashes, p_threshold, ARRAY[v_global]) AS global_keys,
+               mnemo._sketch(h.hashes, mnemo._sketch_bits(1)) AS sketch,
+               mnemo._sketch(h.hashes, mnemo._sketch_bits(33)) AS long_sketch
+          FROM (SELECT mnemo._ordered_hashes(p_signature) AS hashes OFFSET 0) AS h
          WHERE (SELECT count(*) FROM exact) < p_limit
     ), candidate AS MATERIALIZED (
         SELECT s.org_id, s.plan_id, s.signature, s.size, s.outcome_score, s.created_at
-          FROM mnemo.plan_signature AS s
+          FROM probe AS p
+          JOIN mnemo.plan_signature AS s ON s.keys && p.keys
          WHERE s.org_id = p_org_id AND s.audience = ANY (v_audiences)
-           AND s.keys && (
-                SELECT array_agg(k.key # a.audience)
-                  FROM probe AS p, unnest(p.keys) AS k(key), unnest(v_audiences) AS a(audience))
            AND s.context IS NOT DISTINCT FROM p_context
            AND (s.expires_at IS NULL OR s.expires_at > p_now)
-           AND mnemo._may_reach(s.sketch, s.size, v_sketch, v_long_sketch, v_size, v_share)
+           AND mnemo._may_reach(s.sketch, s.size, p.sketch, p.long_sketch, v_size, v_share)
            AND s.size BETWEEN v_least AND v_most
            AND NOT (s.digest = v_digest AND s.signature = p_signature)
          UNION ALL
         SELECT s.org_id, s.plan_id, s.signature, s.size, s.outcome_score, s.created_at
-          FROM mnemo.plan_signature AS s
+          FROM probe AS p
+          JOIN mnemo.plan_signature AS s ON s.keys && p.global_keys
          WHERE s.org_id = '*' AND s.audience = v_global
-           AND s.keys && (
-                SELECT array_agg(k.key # v_global) FROM probe AS p, unnest(p.keys) AS k(key))
            AND s.context IS NOT DISTINCT FROM p_context
            AND (s.expires_at IS NULL OR s.expires_at > p_now)
-           AND mnemo._may_reach(s.sketch, s.size, v_sketch, v_long_sketch, v_size, v_share)
+           AND mnemo._may_reach(s.sketch, s.size, p.sketch, p.long_sketch, v_size, v_share)
            AND s.size BETWEEN v_least AND v_most
            AND NOT (s.digest = v_digest AND s.signature = p_signature)
     ), overlap AS (

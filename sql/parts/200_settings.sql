@@ -35,11 +35,16 @@ CREATE FUNCTION mnemo._setting(
     p_org_id text
 )
 RETURNS text
-LANGUAGE sql STABLE PARALLEL SAFE
-RETURN coalesce(
-    (SELECT s.value FROM mnemo.settings AS s WHERE s.org_id = p_org_id AND s.name = p_name),
-    (SELECT s.value FROM mnemo.settings AS s WHERE s.org_id = '*' AND s.name = p_name),
-    mnemo._setting_default(p_name)
-);
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    RETURN coalesce(
+        (SELECT s.value FROM mnemo.settings AS s WHERE s.org_id = p_org_id AND s.name = p_name),
+        (SELECT s.value FROM mnemo.settings AS s WHERE s.org_id = '*' AND s.name = p_name),
+        mnemo._setting_default(p_name)
+    );
+END
+$fn$;
 COMMENT ON FUNCTION mnemo._setting(text, text) IS
     'The value in force for an organisation (NULL: for the database); NULL for no setting.';

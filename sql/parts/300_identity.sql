@@ -15,27 +15,29 @@ CREATE FUNCTION mnemo._role_level(
     p_role name
 )
 RETURNS text
-LANGUAGE sql STABLE PARALLEL SAFE
-BEGIN ATOMIC
-    SELECT CASE
-        WHEN r.rolsuper OR r.oid = mnemo._owner() THEN 'admin'
-        ELSE (
-            SELECT x.level
-              FROM (
-                SELECT l.level
-                  FROM mnemo.role_level AS l
-                  JOIN pg_roles AS g ON g.rolname = l.role_name
-                 WHERE pg_has_role(r.oid, g.oid, 'USAGE')
-                 UNION ALL
-                SELECT 'admin' WHERE pg_has_role(r.oid, mnemo._owner(), 'USAGE')
-              ) AS x
-             ORDER BY array_position(ARRAY['tenant', 'application', 'admin'], x.level)
-             LIMIT 1
-        )
-    END
-      FROM pg_roles AS r
-     WHERE r.rolname = p_role;
-END;
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    IF (SELECT r.rolsuper OR r.oid = mnemo._owner() FROM pg_roles AS r WHERE r.rolname = p_role)
+    THEN
+        RETURN 'admin';
+    END IF;
+    RETURN (
+        SELECT x.level
+          FROM (
+            SELECT l.level
+              FROM mnemo.role_level AS l
+              JOIN pg_roles AS g ON g.rolname = l.role_name
+             WHERE pg_has_role(p_role, g.oid, 'USAGE')
+             UNION ALL
+            SELECT 'admin' WHERE pg_has_role(p_role, mnemo._owner(), 'USAGE')
+          ) AS x
+         ORDER BY array_position(ARRAY['tenant', 'application', 'admin'], x.level)
+         LIMIT 1
+    );
+END
+$fn$;
 COMMENT ON FUNCTION mnemo._role_level(name) IS
     'The level that counts for a role: its own or an inherited row, the most restrictive where '
     'several are reached; superusers and the owner are admin; NULL for no row.';

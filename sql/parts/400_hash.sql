@@ -14,13 +14,21 @@ CREATE FUNCTION mnemo._bytes_of_list(
     p_list text[]
 )
 RETURNS bytea
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE WHEN cardinality(p_list) = 0 THEN '\x4c0000000000000000'::bytea ELSE (
-    SELECT '\x4c'::bytea || int8send(count(*)) || string_agg(
-        mnemo._bytes_of_text(t.item), ''::bytea ORDER BY t.place)
-      FROM unnest(p_list) WITH ORDINALITY AS t(item, place)
-) END;
-COMMENT ON FUNCTION mnemo._bytes_of_list(text[]) IS 'L, number of elements, each as a text.';
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_item text;
+    v_bytes bytea := '\x4c'::bytea || int8send(cardinality(p_list));
+BEGIN
+    FOREACH v_item IN ARRAY p_list LOOP
+        v_bytes := v_bytes || mnemo._bytes_of_text(v_item);
+    END LOOP;
+    RETURN v_bytes;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._bytes_of_list(text[]) IS
+    'L, number of elements, each as a text; for lists of at most some hundred elements.';
 
 CREATE FUNCTION mnemo._bytes_of_time(
     p_time timestamptz

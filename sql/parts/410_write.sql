@@ -146,13 +146,19 @@ CREATE FUNCTION mnemo._distinct(
     p_list text[]
 )
 RETURNS text[]
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE WHEN cardinality(p_list) < 2 THEN p_list ELSE (
-    SELECT array_agg(x.item ORDER BY x.place)
-      FROM (
-        SELECT t.item, min(t.place) AS place
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    IF cardinality(p_list) < 2 THEN
+        RETURN p_list;
+    END IF;
+    RETURN ARRAY(
+        SELECT t.item
           FROM unnest(p_list) WITH ORDINALITY AS t(item, place)
          GROUP BY t.item
-      ) AS x
-) END;
+         ORDER BY min(t.place)
+    );
+END
+$fn$;
 COMMENT ON FUNCTION mnemo._distinct(text[]) IS 'The list without duplicates, the first of each kept.';

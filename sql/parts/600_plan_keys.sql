@@ -40,15 +40,21 @@ CREATE FUNCTION mnemo._ordered_hashes(
     p_signature text[]
 )
 RETURNS bigint[]
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
--- Long tokens are rare, so prefixes of the longest first meet few others; needs no statistics.
-RETURN (
-    SELECT array_agg(x.hash ORDER BY x.length DESC, x.hash)
-      FROM (
-        SELECT length(t.token) AS length, mnemo._hash64(t.token) AS hash
-          FROM unnest(p_signature) AS t(token)
-      ) AS x
-);
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    -- Long tokens are rare, so prefixes of the longest first meet few others; needs no statistics.
+    RETURN ARRAY(
+        SELECT x.hash
+          FROM (
+            SELECT length(t.token) AS length, mnemo._hash64(t.token) AS hash
+              FROM unnest(p_signature) AS t(token)
+          ) AS x
+         ORDER BY x.length DESC, x.hash
+    );
+END
+$fn$;
 COMMENT ON FUNCTION mnemo._ordered_hashes(text[]) IS
     'The 64-bit hashes of the tokens in the total order of prefixes: longest first, then by hash.';
 
@@ -58,12 +64,23 @@ CREATE FUNCTION mnemo._prefix_keys(
     p_pairs boolean
 )
 RETURNS bigint[]
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE WHEN p_pairs THEN (
-    SELECT array_agg(a.hash # b.hash)
-      FROM unnest(p_hashes[1:p_prefix]) WITH ORDINALITY AS a(hash, place)
-      JOIN unnest(p_hashes[1:p_prefix]) WITH ORDINALITY AS b(hash, place) ON a.place < b.place
-) ELSE p_hashes[1:p_prefix] END;
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_keys bigint[] := '{}';
+BEGIN
+    IF NOT p_pairs THEN
+        RETURN p_hashes[1:p_prefix];
+    END IF;
+    FOR v_first IN 1 .. p_prefix - 1 LOOP
+        FOR v_second IN v_first + 1 .. p_prefix LOOP
+            v_keys := v_keys || (p_hashes[v_first] # p_hashes[v_second]);
+        END LOOP;
+    END LOOP;
+    RETURN v_keys;
+END
+$fn$;
 COMMENT ON FUNCTION mnemo._prefix_keys(bigint[], integer, boolean) IS
     'The first p_prefix hashes, or the XOR of every two of them.';
 
@@ -76,87 +93,115 @@ RETURN mnemo._hash64('bucket ' || p_bucket::text);
 COMMENT ON FUNCTION mnemo._bucket_hash(integer) IS 'The part of a key that stands for a size bucket.';
 
 CREATE FUNCTION mnemo._plan_keys(
-    p_signature text[]
+    p_hashes bigint[],
+    p_audience bigint
 )
 RETURNS bigint[]
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
-    v_size integer := cardinality(p_signature);
-    v_bucket bigint := mnemo._bucket_hash(mnemo._signature_bucket(v_size));
-    v_keys bigint[] := '{}';
+    v_size integer := cardinality(p_hashes);
+    v_mask bigint := p_audience # mnemo._bucket_hash(mnemo._signature_bucket(v_size));
+    v_keys bigint[] := ARRAY[v_mask];
+    v_key bigint;
 BEGIN
     IF v_size <= 32 THEN
-        v_keys := mnemo._prefix_keys(
-            mnemo._ordered_hashes(p_signature),
-            -- v_size - ceil(3/5 v_size) + k
+        FOREACH v_key IN ARRAY mnemo._prefix_keys(
+            p_hashes,
+            -- |B| - ceil(3/5 |B|) + k
             v_size - (3 * v_size + 4) / 5 + CASE WHEN v_size >= 3 THEN 2 ELSE 1 END,
             v_size >= 3
-        );
+        ) LOOP
+            v_keys := v_keys || (v_key # v_mask);
+        END LOOP;
     END IF;
-    RETURN ARRAY(SELECT k.key # v_bucket FROM unnest(v_keys) AS k(key) UNION ALL SELECT v_bucket);
+    RETURN v_keys;
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._plan_keys(text[]) IS
-    'The keys of a plan with this signature, before the audience is mixed in by XOR.';
+COMMENT ON FUNCTION mnemo._plan_keys(bigint[], bigint) IS
+    'The keys of a plan with these ordered token hashes for an audience.';
+
+CREATE FUNCTION mnemo._bucket_start(
+    p_bucket integer
+)
+RETURNS integer
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN p_bucket < 32
+    THEN (ARRAY[1, 2, 3, 4, 5, 7, 9, 12, 15, 19, 24])[p_bucket]
+    ELSE (16 + p_bucket % 16) << (p_bucket / 16 - 1) END;
+COMMENT ON FUNCTION mnemo._bucket_start(integer) IS
+    'The least size in a bucket; NULL for 12 to 31, which are no buckets.';
 
 CREATE FUNCTION mnemo._probe_keys(
-    p_signature text[],
-    p_threshold double precision
+    p_hashes bigint[],
+    p_threshold double precision,
+    p_audiences bigint[]
 )
 RETURNS bigint[]
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
-    v_size integer := cardinality(p_signature);
+    v_size integer := cardinality(p_hashes);
     -- A little lower, so that rounding can only admit more: candidates are scored exactly.
     v_low double precision := p_threshold - 1e-9;
-    v_hashes bigint[] := mnemo._ordered_hashes(p_signature);
+    v_least integer := ceil(v_low * v_size);
+    v_most integer := least(floor(v_size / v_low), 20000);
+    v_start integer;
+    v_overlap integer;
+    v_mask bigint;
+    v_key bigint;
+    v_keys bigint[] := '{}';
 BEGIN
+    FOR v_bucket IN
+        mnemo._signature_bucket(v_least) .. mnemo._signature_bucket(v_most)
+    LOOP
+        v_start := greatest(mnemo._bucket_start(v_bucket), v_least);
+        CONTINUE WHEN mnemo._bucket_start(v_bucket) IS NULL;
+        v_mask := mnemo._bucket_hash(v_bucket);
+        IF v_bucket > 11 OR p_threshold < mnemo._key_floor() THEN
+            v_keys := v_keys || v_mask;
+            CONTINUE;
+        END IF;
+        v_overlap := ceil(v_low / (1 + v_low) * (v_size + v_start));
+        FOREACH v_key IN ARRAY mnemo._prefix_keys(
+            p_hashes,
+            least(v_size, v_size - v_overlap + CASE WHEN v_bucket >= 3 THEN 2 ELSE 1 END),
+            v_bucket >= 3
+        ) LOOP
+            v_keys := v_keys || (v_key # v_mask);
+        END LOOP;
+    END LOOP;
     RETURN ARRAY(
-        SELECT b.hash # coalesce(k.key, 0)
-          FROM (
-            SELECT mnemo._bucket_hash(x.bucket) AS hash, x.least, x.bucket,
-                   x.bucket <= 11 AND p_threshold >= mnemo._key_floor() AS by_token
-              FROM (
-                SELECT mnemo._signature_bucket(s.size) AS bucket, min(s.size) AS least
-                  FROM generate_series(
-                        ceil(v_low * v_size)::integer,
-                        least(floor(v_size / v_low)::integer, 20000)) AS s(size)
-                 GROUP BY 1
-              ) AS x
-          ) AS b
-          LEFT JOIN LATERAL unnest(
-            CASE WHEN b.by_token THEN mnemo._prefix_keys(
-                v_hashes,
-                least(v_size, v_size
-                    - ceil(v_low / (1 + v_low) * (v_size + b.least))::integer
-                    + CASE WHEN b.bucket >= 3 THEN 2 ELSE 1 END),
-                b.bucket >= 3
-            ) END
-          ) AS k(key) ON b.by_token
-         WHERE NOT b.by_token OR k.key IS NOT NULL
+        SELECT k.key # a.audience
+          FROM unnest(p_audiences) AS a(audience) CROSS JOIN unnest(v_keys) AS k(key)
     );
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._probe_keys(text[], double precision) IS
-    'The keys of which every plan with Jaccard similarity of at least p_threshold to the signature '
-    'has one, before the audience is mixed in.';
+COMMENT ON FUNCTION mnemo._probe_keys(bigint[], double precision, bigint[]) IS
+    'The keys of which every plan of these audiences with Jaccard similarity of at least '
+    'p_threshold to the signature with these ordered token hashes has one.';
 
 CREATE FUNCTION mnemo._sketch(
-    p_signature text[],
+    p_hashes bigint[],
     p_bits integer
 )
 RETURNS bit varying
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN (
-    SELECT bit_or(set_bit(repeat('0', p_bits)::bit varying,
-               (mnemo._hash64(t.token) & (p_bits - 1))::integer, 1))
-      FROM unnest(p_signature) AS t(token)
-);
-COMMENT ON FUNCTION mnemo._sketch(text[], integer) IS
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_sketch bit varying := repeat('0', p_bits)::bit varying;
+    v_hash bigint;
+BEGIN
+    FOREACH v_hash IN ARRAY p_hashes LOOP
+        v_sketch := set_bit(v_sketch, (v_hash & (p_bits - 1))::integer, 1);
+    END LOOP;
+    RETURN v_sketch;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._sketch(bigint[], integer) IS
     'A bitmap of p_bits (a power of two) with the bit of each token set. A token of A whose bit B '
     'lacks is not in B, so |A n B| >= o allows at most |A| - o such bits.';
 

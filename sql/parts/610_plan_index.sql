@@ -39,8 +39,13 @@ CREATE FUNCTION mnemo._text_list(
     p_value jsonb
 )
 RETURNS text[]
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN ARRAY(SELECT jsonb_array_elements_text(p_value));
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    RETURN ARRAY(SELECT jsonb_array_elements_text(p_value));
+END
+$fn$;
 COMMENT ON FUNCTION mnemo._text_list(jsonb) IS 'A JSON array of strings as an array of text.';
 
 CREATE FUNCTION mnemo._index_new_plans(
@@ -57,8 +62,8 @@ BEGIN
     )
     SELECT p.org_id, p.id, p.audience, p.context, p.signature, cardinality(p.signature),
            mnemo._hash64(array_to_string(p.signature, ' ')),
-           mnemo._sketch(p.signature, mnemo._sketch_bits(cardinality(p.signature))),
-           ARRAY(SELECT k.key # p.audience FROM unnest(mnemo._plan_keys(p.signature)) AS k(key)),
+           mnemo._sketch(h.hashes, mnemo._sketch_bits(cardinality(p.signature))),
+           mnemo._plan_keys(h.hashes, p.audience),
            p.outcome_score, p.created_at, p.expires_at, mnemo._signature_version()
       FROM (
         SELECT r.org_id, r.id, r.created_at, r.expires_at, r.importance AS outcome_score,
@@ -68,7 +73,8 @@ BEGIN
           FROM unnest(p_records) AS r
          WHERE mnemo._is_live(r, now())
         OFFSET 0
-      ) AS p;
+      ) AS p
+      CROSS JOIN LATERAL (SELECT mnemo._ordered_hashes(p.signature) AS hashes OFFSET 0) AS h;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._index_new_plans(mnemo.memory[]) IS

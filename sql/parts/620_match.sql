@@ -29,8 +29,6 @@ DECLARE
         mnemo._audience('grantee', p_org_id, p_agent_id, p_context)
     ];
     v_global bigint := mnemo._audience('global', NULL, NULL, p_context);
-    v_sketch bit varying := mnemo._sketch(p_signature, mnemo._sketch_bits(1));
-    v_long_sketch bit varying := mnemo._sketch(p_signature, mnemo._sketch_bits(33));
     -- The share of both sizes that the overlap must reach, a little lower: see _probe_keys.
     v_share double precision := (p_threshold - 1e-9) / (1 + p_threshold - 1e-9);
     v_least integer := ceil((p_threshold - 1e-9) * v_size);
@@ -64,31 +62,31 @@ BEGIN
           ORDER BY s.outcome_score DESC, s.created_at DESC, s.plan_id DESC
           LIMIT p_limit)
     ), probe AS MATERIALIZED (
-        -- No keys at all once identical plans fill the answer: nothing can beat them.
-        SELECT coalesce(array_agg(k.key), '{}') AS keys
-          FROM unnest(mnemo._probe_keys(p_signature, p_threshold)) AS k(key)
+        -- No row once identical plans fill the answer: nothing can beat them.
+        SELECT mnemo._probe_keys(h.hashes, p_threshold, v_audiences) AS keys,
+               mnemo._probe_keys(h.hashes, p_threshold, ARRAY[v_global]) AS global_keys,
+               mnemo._sketch(h.hashes, mnemo._sketch_bits(1)) AS sketch,
+               mnemo._sketch(h.hashes, mnemo._sketch_bits(33)) AS long_sketch
+          FROM (SELECT mnemo._ordered_hashes(p_signature) AS hashes OFFSET 0) AS h
          WHERE (SELECT count(*) FROM exact) < p_limit
     ), candidate AS MATERIALIZED (
         SELECT s.org_id, s.plan_id, s.signature, s.size, s.outcome_score, s.created_at
-          FROM mnemo.plan_signature AS s
+          FROM probe AS p
+          JOIN mnemo.plan_signature AS s ON s.keys && p.keys
          WHERE s.org_id = p_org_id AND s.audience = ANY (v_audiences)
-           AND s.keys && (
-                SELECT array_agg(k.key # a.audience)
-                  FROM probe AS p, unnest(p.keys) AS k(key), unnest(v_audiences) AS a(audience))
            AND s.context IS NOT DISTINCT FROM p_context
            AND (s.expires_at IS NULL OR s.expires_at > p_now)
-           AND mnemo._may_reach(s.sketch, s.size, v_sketch, v_long_sketch, v_size, v_share)
+           AND mnemo._may_reach(s.sketch, s.size, p.sketch, p.long_sketch, v_size, v_share)
            AND s.size BETWEEN v_least AND v_most
            AND NOT (s.digest = v_digest AND s.signature = p_signature)
          UNION ALL
         SELECT s.org_id, s.plan_id, s.signature, s.size, s.outcome_score, s.created_at
-          FROM mnemo.plan_signature AS s
+          FROM probe AS p
+          JOIN mnemo.plan_signature AS s ON s.keys && p.global_keys
          WHERE s.org_id = '*' AND s.audience = v_global
-           AND s.keys && (
-                SELECT array_agg(k.key # v_global) FROM probe AS p, unnest(p.keys) AS k(key))
            AND s.context IS NOT DISTINCT FROM p_context
            AND (s.expires_at IS NULL OR s.expires_at > p_now)
-           AND mnemo._may_reach(s.sketch, s.size, v_sketch, v_long_sketch, v_size, v_share)
+           AND mnemo._may_reach(s.sketch, s.size, p.sketch, p.long_sketch, v_size, v_share)
            AND s.size BETWEEN v_least AND v_most
            AND NOT (s.digest = v_digest AND s.signature = p_signature)
     ), overlap AS (
