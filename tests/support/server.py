@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # Durability is tested apart; a fresh server a session may lose everything.
 SETTINGS = (
-    "listen_addresses=''",
+    "listen_addresses=",
     "fsync=off",
     "synchronous_commit=off",
     "full_page_writes=off",
