@@ -83,10 +83,11 @@ _NAMES: dict[Callable[[str, object], Any], str] = {
 CONVERTERS = {name: convert for convert, names in _NAMES.items() for name in names.split()}
 
 
-def _params(**values: object) -> dict[str, Any]:
+def _params(arguments: Mapping[str, object]) -> dict[str, Any]:
+    """A builder's arguments as it got them (its `locals()`), under SQL's names and converted."""
     return {
         f"p_{name}": None if value is None else CONVERTERS[name](name, value)
-        for name, value in values.items()
+        for name, value in arguments.items()
     }
 
 
@@ -194,7 +195,7 @@ def configure(name: str, value: str | None, *, org_id: str | None = None) -> Sta
     return Statement(
         "SELECT mnemo.configure(p_name => %(p_name)s, p_value => %(p_value)s,"
         " p_org_id => %(p_org_id)s) AS value",
-        _params(name=name, value=value, org_id=org_id),
+        _params(locals()),
         _value,
     )
 
@@ -203,7 +204,7 @@ def setting(name: str, *, org_id: str | None = None) -> Statement[str | None]:
     """What holds for the organisation: its own value of a setting, the database's, the default."""
     return Statement(
         "SELECT mnemo.setting(p_name => %(p_name)s, p_org_id => %(p_org_id)s) AS value",
-        _params(name=name, org_id=org_id),
+        _params(locals()),
         _value,
     )
 
@@ -213,7 +214,7 @@ def grant_access(role: str, level: Level | str) -> Statement[None]:
     only what `bind_role` bound it to, `admin` may administer. Needs level admin."""
     return Statement(
         "SELECT mnemo.grant_access(p_role => %(p_role)s, p_level => %(p_level)s) AS value",
-        _params(role=role, level=level),
+        _params(locals()),
         _nothing,
     )
 
@@ -221,7 +222,7 @@ def grant_access(role: str, level: Level | str) -> Statement[None]:
 def revoke_access(role: str) -> Statement[None]:
     """Take back what `grant_access` gave. Needs level admin."""
     return Statement(
-        "SELECT mnemo.revoke_access(p_role => %(p_role)s) AS value", _params(role=role), _nothing
+        "SELECT mnemo.revoke_access(p_role => %(p_role)s) AS value", _params(locals()), _nothing
     )
 
 
@@ -233,7 +234,7 @@ def bind_role(role: str, org_id: str, *, agent_id: str | None = None) -> Stateme
     return Statement(
         "SELECT mnemo.bind_role(p_role => %(p_role)s, p_org_id => %(p_org_id)s,"
         " p_agent_id => %(p_agent_id)s) AS value",
-        _params(role=role, org_id=org_id, agent_id=agent_id),
+        _params(locals()),
         _nothing,
     )
 
@@ -243,7 +244,7 @@ def unbind_role(role: str, org_id: str, *, agent_id: str | None = None) -> State
     return Statement(
         "SELECT mnemo.unbind_role(p_role => %(p_role)s, p_org_id => %(p_org_id)s,"
         " p_agent_id => %(p_agent_id)s) AS value",
-        _params(role=role, org_id=org_id, agent_id=agent_id),
+        _params(locals()),
         _nothing,
     )
 
@@ -258,7 +259,7 @@ def signature_tokens(query: str) -> Statement[tuple[str, ...]]:
     """
     return Statement(
         "SELECT mnemo.signature_tokens(p_query => %(p_query)s) AS value",
-        _params(query=query),
+        _params(locals()),
         _texts,
     )
 
@@ -267,7 +268,7 @@ def jaccard(a: Iterable[str], b: Iterable[str]) -> Statement[float]:
     """The size of the intersection over that of the union, in [0, 1]; 0 when both are empty."""
     return Statement(
         "SELECT mnemo.jaccard(p_a => %(p_a)s, p_b => %(p_b)s) AS value",
-        _params(a=a, b=b),
+        _params(locals()),
         _value,
     )
 
@@ -276,7 +277,7 @@ def canonical_predicate(text: str) -> Statement[str]:
     """A predicate as memories store it: ` dietary--identity ` becomes `dietary_identity`."""
     return Statement(
         "SELECT mnemo.canonical_predicate(p_text => %(p_text)s) AS value",
-        _params(text=text),
+        _params(locals()),
         _value,
     )
 
@@ -338,35 +339,7 @@ def remember(
         " p_temporal_scope => %(p_temporal_scope)s, p_embedding => %(p_embedding)s,"
         " p_model => %(p_model)s, p_idempotency_key => %(p_idempotency_key)s,"
         " p_agent_id => %(p_agent_id)s, p_org_id => %(p_org_id)s)",
-        _params(
-            content=content,
-            scope=scope,
-            memory_type=memory_type,
-            importance=importance,
-            tags=tags,
-            metadata=metadata,
-            source_type=source_type,
-            source_id=source_id,
-            thread_id=thread_id,
-            created_by=created_by,
-            ttl=ttl,
-            kind=kind,
-            subject=subject,
-            predicate=predicate,
-            entities=entities,
-            aliases=aliases,
-            location=location,
-            confidence=confidence,
-            status=status,
-            valid_from=valid_from,
-            valid_to=valid_to,
-            temporal_scope=temporal_scope,
-            embedding=embedding,
-            model=model,
-            idempotency_key=idempotency_key,
-            agent_id=agent_id,
-            org_id=org_id,
-        ),
+        _params(locals()),
         _remembered,
     )
 
@@ -387,7 +360,7 @@ def get_memories(
         " last_accessed_at, created_at, updated_at, expires_at, content_hash"
         " FROM mnemo.get_memories(p_ids => %(p_ids)s, p_agent_id => %(p_agent_id)s,"
         " p_org_id => %(p_org_id)s) ORDER BY position",
-        _params(ids=ids, agent_id=agent_id, org_id=org_id),
+        _params(locals()),
         _memories,
     )
 
@@ -433,26 +406,7 @@ def recall(
         " p_as_of => %(p_as_of)s, p_embedding => %(p_embedding)s, p_model => %(p_model)s,"
         " p_weights => %(p_weights)s, p_agent_id => %(p_agent_id)s, p_org_id => %(p_org_id)s)"
         " ORDER BY rank",
-        _params(
-            query=query,
-            limit=limit,
-            strategy=strategy,
-            types=types,
-            scope=scope,
-            tags=tags,
-            tags_all=tags_all,
-            min_importance=min_importance,
-            thread_id=thread_id,
-            source_types=source_types,
-            since=since,
-            until=until,
-            as_of=as_of,
-            embedding=embedding,
-            model=model,
-            weights=weights,
-            agent_id=agent_id,
-            org_id=org_id,
-        ),
+        _params(locals()),
         _recalled,
     )
 
@@ -472,7 +426,7 @@ def forget(
     return Statement(
         "SELECT id, status FROM mnemo.forget(p_ids => %(p_ids)s, p_strategy => %(p_strategy)s,"
         " p_agent_id => %(p_agent_id)s, p_org_id => %(p_org_id)s)",
-        _params(ids=ids, strategy=strategy, agent_id=agent_id, org_id=org_id),
+        _params(locals()),
         _forgotten,
     )
 
@@ -496,14 +450,7 @@ def share(
         "SELECT agent_id, permission, expires_at FROM mnemo.share(p_id => %(p_id)s,"
         " p_to_agents => %(p_to_agents)s, p_permission => %(p_permission)s, p_ttl => %(p_ttl)s,"
         " p_agent_id => %(p_agent_id)s, p_org_id => %(p_org_id)s)",
-        _params(
-            id=id,
-            to_agents=to_agents,
-            permission=permission,
-            ttl=ttl,
-            agent_id=agent_id,
-            org_id=org_id,
-        ),
+        _params(locals()),
         _grants,
     )
 
@@ -520,7 +467,7 @@ def unshare(
         "SELECT agent_id, status FROM mnemo.unshare(p_id => %(p_id)s,"
         " p_from_agents => %(p_from_agents)s, p_agent_id => %(p_agent_id)s,"
         " p_org_id => %(p_org_id)s)",
-        _params(id=id, from_agents=from_agents, agent_id=agent_id, org_id=org_id),
+        _params(locals()),
         _revocations,
     )
 
@@ -536,7 +483,7 @@ def check_permission(
     return Statement(
         "SELECT mnemo.check_permission(p_id => %(p_id)s, p_permission => %(p_permission)s,"
         " p_agent_id => %(p_agent_id)s, p_org_id => %(p_org_id)s) AS value",
-        _params(id=id, permission=permission, agent_id=agent_id, org_id=org_id),
+        _params(locals()),
         _value,
     )
 
@@ -581,24 +528,7 @@ def remember_plan(
         " p_context => %(p_context)s, p_ttl => %(p_ttl)s, p_thread_id => %(p_thread_id)s,"
         " p_source_id => %(p_source_id)s, p_tags => %(p_tags)s, p_embedding => %(p_embedding)s,"
         " p_model => %(p_model)s, p_idempotency_key => %(p_idempotency_key)s)",
-        _params(
-            query=query,
-            steps=steps,
-            chunk_ids=chunk_ids,
-            outcome_score=outcome_score,
-            agent_id=agent_id,
-            scope=scope,
-            org_id=org_id,
-            details=details,
-            context=context,
-            ttl=ttl,
-            thread_id=thread_id,
-            source_id=source_id,
-            tags=tags,
-            embedding=embedding,
-            model=model,
-            idempotency_key=idempotency_key,
-        ),
+        _params(locals()),
         _remembered_plan,
     )
 
@@ -660,7 +590,7 @@ def remember_plans(
         "SELECT position, id, stored, status, error"
         " FROM mnemo.remember_plans(p_plans => %(p_plans)s, p_on_error => %(p_on_error)s)"
         " ORDER BY position",
-        {"p_plans": Jsonb(elements, dumps=_wire.dumps), **_params(on_error=on_error)},
+        {"p_plans": Jsonb(elements, dumps=_wire.dumps), **_params({"on_error": on_error})},
         shape,
     )
 
@@ -690,14 +620,7 @@ def recall_plan(
         " FROM mnemo.recall_plan(p_query => %(p_query)s, p_agent_id => %(p_agent_id)s,"
         " p_org_id => %(p_org_id)s, p_similarity_threshold => %(p_similarity_threshold)s,"
         " p_guard => %(p_guard)s, p_context => %(p_context)s)",
-        _params(
-            query=query,
-            agent_id=agent_id,
-            org_id=org_id,
-            similarity_threshold=similarity_threshold,
-            guard=guard,
-            context=context,
-        ),
+        _params(locals()),
         _match,
     )
 
@@ -720,15 +643,7 @@ def recall_plans(
         " p_org_id => %(p_org_id)s, p_similarity_threshold => %(p_similarity_threshold)s,"
         " p_guard => %(p_guard)s, p_context => %(p_context)s, p_limit => %(p_limit)s)"
         " ORDER BY rank",
-        _params(
-            query=query,
-            agent_id=agent_id,
-            org_id=org_id,
-            similarity_threshold=similarity_threshold,
-            guard=guard,
-            context=context,
-            limit=limit,
-        ),
+        _params(locals()),
         _matches,
     )
 
@@ -743,7 +658,7 @@ def get_plan(
         " consolidation_state, version, created_at, updated_at, expires_at"
         " FROM mnemo.get_plan(p_id => %(p_id)s, p_agent_id => %(p_agent_id)s,"
         " p_org_id => %(p_org_id)s)",
-        _params(id=id, agent_id=agent_id, org_id=org_id),
+        _params(locals()),
         _plan,
     )
 
@@ -762,6 +677,6 @@ def list_plans(
         " consolidation_state, version, created_at, updated_at, expires_at, rank"
         " FROM mnemo.list_plans(p_limit => %(p_limit)s, p_after => %(p_after)s,"
         " p_agent_id => %(p_agent_id)s, p_org_id => %(p_org_id)s) ORDER BY rank",
-        _params(limit=limit, after=after, agent_id=agent_id, org_id=org_id),
+        _params(locals()),
         _plans,
     )
