@@ -147,7 +147,7 @@ async def test_a_database_without_mnemo(side: Side) -> None:
 
 
 def test_a_function_that_an_old_installation_lacks(db: Db) -> None:
-    db.execute("DROP FUNCTION mnemo.list_plans")
+    db.execute("ALTER FUNCTION mnemo.list_plans RENAME TO renamed")
     with pytest.raises(NotInstalledError, match="too old"):
         Mnemo(db).list_plans()
 
