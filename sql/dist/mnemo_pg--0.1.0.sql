@@ -2,15 +2,25 @@
 -- Run by CREATE EXTENSION mnemo_pg, by Alembic, or by psql -1 -f (one transaction).
 
 -- part: 000_prelude.sql
--- Outside CREATE EXTENSION this does what the control file does inside it: create the schema and
--- set the path. Inside, the row in pg_extension exists while the script runs.
+-- The path holds for this transaction. It is also the proof that there is one: outside a transaction
+-- the setting is gone in the next statement.
+DO $path$
+BEGIN
+    PERFORM pg_catalog.set_config(
+        'mnemo.saved_search_path', pg_catalog.current_setting('search_path'), true
+    );
+    PERFORM pg_catalog.set_config('search_path', 'mnemo, pg_temp', true);
+END
+$path$;
+
 DO $prelude$
 DECLARE
-    v_extension boolean := EXISTS (
-        SELECT FROM pg_catalog.pg_extension AS e WHERE e.extname = 'mnemo_pg'
-    );
     v_schema pg_catalog.pg_namespace;
 BEGIN
+    IF pg_catalog.current_setting('search_path') <> 'mnemo, pg_temp' THEN
+        RAISE EXCEPTION 'mnemo_pg must be installed in one transaction'
+            USING ERRCODE = '25P01', HINT = 'psql -X -1 -v ON_ERROR_STOP=1 -f mnemo_pg--...sql';
+    END IF;
     IF pg_catalog.current_setting('server_encoding') <> 'UTF8' THEN
         RAISE EXCEPTION 'mnemo_pg needs a database in UTF8, this one is in %',
             pg_catalog.current_setting('server_encoding')
@@ -28,7 +38,6 @@ BEGIN
             SELECT FROM pg_catalog.pg_depend AS d
              WHERE d.refclassid = 'pg_catalog.pg_namespace'::pg_catalog.regclass
                AND d.refobjid = v_schema.oid
-               AND d.classid <> 'pg_catalog.pg_extension'::pg_catalog.regclass
         ) THEN
             RAISE EXCEPTION 'schema mnemo exists and is not empty'
                 USING ERRCODE = '42P06',
@@ -42,15 +51,10 @@ BEGIN
             RAISE EXCEPTION 'schema mnemo exists and other roles hold privileges on it'
                 USING ERRCODE = '42P06', HINT = 'drop that schema, then install again';
         END IF;
-    ELSE
-        CREATE SCHEMA mnemo;
+        -- Made anew, it belongs to the extension: dumped with it and dropped with it.
+        DROP SCHEMA mnemo;
     END IF;
-    IF NOT v_extension THEN
-        PERFORM pg_catalog.set_config(
-            'mnemo.saved_search_path', pg_catalog.current_setting('search_path'), true
-        );
-        PERFORM pg_catalog.set_config('search_path', 'mnemo, pg_temp', true);
-    END IF;
+    CREATE SCHEMA mnemo;
 END
 $prelude$;
 
@@ -365,7 +369,7 @@ CREATE FUNCTION mnemo._utf8(
 RETURNS bytea
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 -- convert_to() is not immutable; the database is UTF-8 by rule, so the bytes are there already.
-RETURN replace(p_text, '\', '\\')::bytea;
+RETURN replace(p_text, E'\\', E'\\\\')::bytea;
 COMMENT ON FUNCTION mnemo._utf8(text) IS 'The UTF-8 bytes of a text.';
 
 CREATE FUNCTION mnemo._hash64(
@@ -412,6 +416,8 @@ RETURNS mnemo._problem
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
+DECLARE
+    v_problem mnemo._problem;
 BEGIN
     IF p_list IS NULL OR cardinality(p_list) = 0 THEN
         RETURN NULL;
@@ -435,10 +441,19 @@ BEGIN
             'keep the list shorter'
         );
     END IF;
-    IF p_longest IS NOT NULL THEN
-        RETURN mnemo._texts_problem(array_fill(p_parameter, ARRAY[cardinality(p_list)]), p_list,
-            p_longest);
+    IF p_longest IS NULL THEN
+        RETURN NULL;
     END IF;
+    FOR v_position IN 1 .. cardinality(p_list) LOOP
+        v_problem := mnemo._texts_problem(
+            ARRAY[format('%s[%s]', p_parameter, v_position)], p_list[v_position:v_position],
+            p_longest
+        );
+        IF v_problem.code IS NOT NULL THEN
+            v_problem.parameter := p_parameter;
+            RETURN v_problem;
+        END IF;
+    END LOOP;
     RETURN NULL;
 END
 $fn$;
@@ -452,15 +467,26 @@ CREATE FUNCTION mnemo._label_list_problem(
     p_list text[]
 )
 RETURNS mnemo._problem
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-BEGIN ATOMIC
-    SELECT (mnemo._label_problem(p_parameter, p_set, t.item)).*
-      FROM unnest(p_list) AS t(item)
-     WHERE NOT mnemo._is_label(p_set, t.item)
-     LIMIT 1;
-END;
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_problem mnemo._problem := mnemo._list_problem(p_parameter, p_list, 10000, NULL, 'labels');
+    v_item text;
+BEGIN
+    IF p_list IS NULL OR v_problem.code IS NOT NULL THEN
+        RETURN v_problem;
+    END IF;
+    FOREACH v_item IN ARRAY p_list LOOP
+        IF NOT mnemo._is_label(p_set, v_item) THEN
+            RETURN mnemo._label_problem(p_parameter, p_set, v_item);
+        END IF;
+    END LOOP;
+    RETURN NULL;
+END
+$fn$;
 COMMENT ON FUNCTION mnemo._label_list_problem(text, text, text[]) IS
-    'The problem of the first element that is no label of the closed set; NULL when all are.';
+    'The problem of a list with an element that is no label of the closed set; NULL for none.';
 
 CREATE FUNCTION mnemo._texts_problem(
     p_parameters text[],
@@ -529,6 +555,47 @@ RETURN CASE
 END;
 COMMENT ON FUNCTION mnemo._ttl_problem(interval) IS
     'The problem of a time to live that is not positive or over 1000 years. NULL has none.';
+
+CREATE FUNCTION mnemo._time_problem(
+    p_parameter text,
+    p_time timestamptz
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    -- Microseconds since 1970 must fit 64 bits, and infinity is no time of a fact.
+    IF p_time >= timestamptz '10000-01-01 00:00:00+00' OR NOT isfinite(p_time) THEN
+        RETURN mnemo._argument(p_parameter,
+            p_parameter || ' must be a finite time before the year 10000',
+            'leave it out where there is no such time');
+    END IF;
+    RETURN NULL;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._time_problem(text, timestamptz) IS
+    'The problem of a time that is infinite or too far away; NULL, for NULL too, for none.';
+
+CREATE FUNCTION mnemo._depth_problem(
+    p_parameter text,
+    p_value jsonb
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    IF p_value @? '$.**{101}' THEN
+        RETURN mnemo._limit(p_parameter,
+            p_parameter || ' is nested deeper than 100 levels, at most 100 are allowed',
+            'flatten it, or store it as text');
+    END IF;
+    RETURN NULL;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._depth_problem(text, jsonb) IS
+    'The problem of JSON nested deeper than 100 levels; NULL for none.';
 
 -- part: 100_unicode_words.sql
 -- Generated by sql/unicode.py from Unicode 14.0: change the generator, not this file.
@@ -905,6 +972,47 @@ COMMENT ON FUNCTION mnemo._unicode_combining_classes() IS
 -- part: 102_unicode_lower.sql
 -- Generated by sql/unicode.py from Unicode 14.0: change the generator, not this file.
 
+CREATE FUNCTION mnemo._unicode_upper()
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN E'\\u00C0-\\u00D6\\u00D8-\\u00DE\\u0100\\u0102\\u0104\\u0106\\u0108\\u010A\\u010C\\u010E\\u0110\\u0112\\u0114\\u0116\\u0118\\u011A\\u011C\\u011E'
+    '\\u0120\\u0122\\u0124\\u0126\\u0128\\u012A\\u012C\\u012E\\u0132\\u0134\\u0136\\u0139\\u013B\\u013D\\u013F\\u0141\\u0143\\u0145\\u0147\\u014A\\u014C'
+    '\\u014E\\u0150\\u0152\\u0154\\u0156\\u0158\\u015A\\u015C\\u015E\\u0160\\u0162\\u0164\\u0166\\u0168\\u016A\\u016C\\u016E\\u0170\\u0172\\u0174\\u0176'
+    '\\u0178\\u0179\\u017B\\u017D\\u0181\\u0182\\u0184\\u0186\\u0187\\u0189-\\u018B\\u018E-\\u0191\\u0193\\u0194\\u0196-\\u0198\\u019C\\u019D'
+    '\\u019F\\u01A0\\u01A2\\u01A4\\u01A6\\u01A7\\u01A9\\u01AC\\u01AE\\u01AF\\u01B1-\\u01B3\\u01B5\\u01B7\\u01B8\\u01BC\\u01C4\\u01C5\\u01C7\\u01C8'
+    '\\u01CA\\u01CB\\u01CD\\u01CF\\u01D1\\u01D3\\u01D5\\u01D7\\u01D9\\u01DB\\u01DE\\u01E0\\u01E2\\u01E4\\u01E6\\u01E8\\u01EA\\u01EC\\u01EE\\u01F1\\u01F2'
+    '\\u01F4\\u01F6-\\u01F8\\u01FA\\u01FC\\u01FE\\u0200\\u0202\\u0204\\u0206\\u0208\\u020A\\u020C\\u020E\\u0210\\u0212\\u0214\\u0216\\u0218\\u021A\\u021C'
+    '\\u021E\\u0220\\u0222\\u0224\\u0226\\u0228\\u022A\\u022C\\u022E\\u0230\\u0232\\u023A\\u023B\\u023D\\u023E\\u0241\\u0243-\\u0246\\u0248\\u024A\\u024C'
+    '\\u024E\\u0370\\u0372\\u0376\\u037F\\u0386\\u0388-\\u038A\\u038C\\u038E\\u038F\\u0391-\\u03A1\\u03A3-\\u03AB\\u03CF\\u03D8\\u03DA\\u03DC\\u03DE'
+    '\\u03E0\\u03E2\\u03E4\\u03E6\\u03E8\\u03EA\\u03EC\\u03EE\\u03F4\\u03F7\\u03F9\\u03FA\\u03FD-\\u042F\\u0460\\u0462\\u0464\\u0466\\u0468\\u046A\\u046C'
+    '\\u046E\\u0470\\u0472\\u0474\\u0476\\u0478\\u047A\\u047C\\u047E\\u0480\\u048A\\u048C\\u048E\\u0490\\u0492\\u0494\\u0496\\u0498\\u049A\\u049C\\u049E'
+    '\\u04A0\\u04A2\\u04A4\\u04A6\\u04A8\\u04AA\\u04AC\\u04AE\\u04B0\\u04B2\\u04B4\\u04B6\\u04B8\\u04BA\\u04BC\\u04BE\\u04C0\\u04C1\\u04C3\\u04C5\\u04C7'
+    '\\u04C9\\u04CB\\u04CD\\u04D0\\u04D2\\u04D4\\u04D6\\u04D8\\u04DA\\u04DC\\u04DE\\u04E0\\u04E2\\u04E4\\u04E6\\u04E8\\u04EA\\u04EC\\u04EE\\u04F0\\u04F2'
+    '\\u04F4\\u04F6\\u04F8\\u04FA\\u04FC\\u04FE\\u0500\\u0502\\u0504\\u0506\\u0508\\u050A\\u050C\\u050E\\u0510\\u0512\\u0514\\u0516\\u0518\\u051A\\u051C'
+    '\\u051E\\u0520\\u0522\\u0524\\u0526\\u0528\\u052A\\u052C\\u052E\\u0531-\\u0556\\u10A0-\\u10C5\\u10C7\\u10CD\\u13A0-\\u13F5\\u1C90-\\u1CBA'
+    '\\u1CBD-\\u1CBF\\u1E00\\u1E02\\u1E04\\u1E06\\u1E08\\u1E0A\\u1E0C\\u1E0E\\u1E10\\u1E12\\u1E14\\u1E16\\u1E18\\u1E1A\\u1E1C\\u1E1E\\u1E20\\u1E22\\u1E24'
+    '\\u1E26\\u1E28\\u1E2A\\u1E2C\\u1E2E\\u1E30\\u1E32\\u1E34\\u1E36\\u1E38\\u1E3A\\u1E3C\\u1E3E\\u1E40\\u1E42\\u1E44\\u1E46\\u1E48\\u1E4A\\u1E4C\\u1E4E'
+    '\\u1E50\\u1E52\\u1E54\\u1E56\\u1E58\\u1E5A\\u1E5C\\u1E5E\\u1E60\\u1E62\\u1E64\\u1E66\\u1E68\\u1E6A\\u1E6C\\u1E6E\\u1E70\\u1E72\\u1E74\\u1E76\\u1E78'
+    '\\u1E7A\\u1E7C\\u1E7E\\u1E80\\u1E82\\u1E84\\u1E86\\u1E88\\u1E8A\\u1E8C\\u1E8E\\u1E90\\u1E92\\u1E94\\u1E9E\\u1EA0\\u1EA2\\u1EA4\\u1EA6\\u1EA8\\u1EAA'
+    '\\u1EAC\\u1EAE\\u1EB0\\u1EB2\\u1EB4\\u1EB6\\u1EB8\\u1EBA\\u1EBC\\u1EBE\\u1EC0\\u1EC2\\u1EC4\\u1EC6\\u1EC8\\u1ECA\\u1ECC\\u1ECE\\u1ED0\\u1ED2\\u1ED4'
+    '\\u1ED6\\u1ED8\\u1EDA\\u1EDC\\u1EDE\\u1EE0\\u1EE2\\u1EE4\\u1EE6\\u1EE8\\u1EEA\\u1EEC\\u1EEE\\u1EF0\\u1EF2\\u1EF4\\u1EF6\\u1EF8\\u1EFA\\u1EFC\\u1EFE'
+    '\\u1F08-\\u1F0F\\u1F18-\\u1F1D\\u1F28-\\u1F2F\\u1F38-\\u1F3F\\u1F48-\\u1F4D\\u1F59\\u1F5B\\u1F5D\\u1F5F\\u1F68-\\u1F6F\\u1F88-\\u1F8F\\u1F98-\\u1F9F'
+    '\\u1FA8-\\u1FAF\\u1FB8-\\u1FBC\\u1FC8-\\u1FCC\\u1FD8-\\u1FDB\\u1FE8-\\u1FEC\\u1FF8-\\u1FFC\\u2126\\u212A\\u212B\\u2132\\u2160-\\u216F\\u2183'
+    '\\u24B6-\\u24CF\\u2C00-\\u2C2F\\u2C60\\u2C62-\\u2C64\\u2C67\\u2C69\\u2C6B\\u2C6D-\\u2C70\\u2C72\\u2C75\\u2C7E-\\u2C80\\u2C82\\u2C84\\u2C86\\u2C88'
+    '\\u2C8A\\u2C8C\\u2C8E\\u2C90\\u2C92\\u2C94\\u2C96\\u2C98\\u2C9A\\u2C9C\\u2C9E\\u2CA0\\u2CA2\\u2CA4\\u2CA6\\u2CA8\\u2CAA\\u2CAC\\u2CAE\\u2CB0\\u2CB2'
+    '\\u2CB4\\u2CB6\\u2CB8\\u2CBA\\u2CBC\\u2CBE\\u2CC0\\u2CC2\\u2CC4\\u2CC6\\u2CC8\\u2CCA\\u2CCC\\u2CCE\\u2CD0\\u2CD2\\u2CD4\\u2CD6\\u2CD8\\u2CDA\\u2CDC'
+    '\\u2CDE\\u2CE0\\u2CE2\\u2CEB\\u2CED\\u2CF2\\uA640\\uA642\\uA644\\uA646\\uA648\\uA64A\\uA64C\\uA64E\\uA650\\uA652\\uA654\\uA656\\uA658\\uA65A\\uA65C'
+    '\\uA65E\\uA660\\uA662\\uA664\\uA666\\uA668\\uA66A\\uA66C\\uA680\\uA682\\uA684\\uA686\\uA688\\uA68A\\uA68C\\uA68E\\uA690\\uA692\\uA694\\uA696\\uA698'
+    '\\uA69A\\uA722\\uA724\\uA726\\uA728\\uA72A\\uA72C\\uA72E\\uA732\\uA734\\uA736\\uA738\\uA73A\\uA73C\\uA73E\\uA740\\uA742\\uA744\\uA746\\uA748\\uA74A'
+    '\\uA74C\\uA74E\\uA750\\uA752\\uA754\\uA756\\uA758\\uA75A\\uA75C\\uA75E\\uA760\\uA762\\uA764\\uA766\\uA768\\uA76A\\uA76C\\uA76E\\uA779\\uA77B'
+    '\\uA77D\\uA77E\\uA780\\uA782\\uA784\\uA786\\uA78B\\uA78D\\uA790\\uA792\\uA796\\uA798\\uA79A\\uA79C\\uA79E\\uA7A0\\uA7A2\\uA7A4\\uA7A6\\uA7A8'
+    '\\uA7AA-\\uA7AE\\uA7B0-\\uA7B4\\uA7B6\\uA7B8\\uA7BA\\uA7BC\\uA7BE\\uA7C0\\uA7C2\\uA7C4-\\uA7C7\\uA7C9\\uA7D0\\uA7D6\\uA7D8\\uA7F5\\uFF21-\\uFF3A'
+    '\\U00010400-\\U00010427\\U000104B0-\\U000104D3\\U00010570-\\U0001057A\\U0001057C-\\U0001058A\\U0001058C-\\U00010592\\U00010594\\U00010595'
+    '\\U00010C80-\\U00010CB2\\U000118A0-\\U000118BF\\U00016E40-\\U00016E5F\\U0001E900-\\U0001E921';
+COMMENT ON FUNCTION mnemo._unicode_upper() IS
+    'Inside of a bracket expression: letters and signs above ASCII that have a lower case of one code point. Never NULL. Raises nothing. Source: '
+    'Unicode 14.0.';
+
 CREATE FUNCTION mnemo._lower_wide(p_text text)
 RETURNS text
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
@@ -912,29 +1020,36 @@ SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     -- Collation C: a collation of the caller must not decide what a pattern matches.
-    v_text text COLLATE "C" := lower(p_text COLLATE "C");
+    v_whole text COLLATE "C" := lower(p_text COLLATE "C");
+    v_upper text COLLATE "C";
+    v_text text COLLATE "C";
 BEGIN
     -- U+03A3 is final after a cased letter when none follows; marks do not count.
-    IF strpos(v_text, E'\u03A3') > 0 THEN
-        v_text := regexp_replace(v_text,
+    IF strpos(v_whole, E'\u03A3') > 0 THEN
+        v_whole := regexp_replace(v_whole,
             '([' || mnemo._unicode_cased() || '][' || mnemo._unicode_case_ignorable()
             || E']*)\u03A3([' || mnemo._unicode_case_ignorable() || ']*)($|[^'
             || mnemo._unicode_cased() || mnemo._unicode_case_ignorable() || '])',
             E'\\1\u03C2\\2\\3', 'g');
     END IF;
-    IF strpos(v_text, E'\u0130') > 0 THEN
-        v_text := replace(v_text, E'\u0130', E'i\u0307');
+    IF strpos(v_whole, E'\u0130') > 0 THEN
+        v_whole := replace(v_whole, E'\u0130', E'i\u0307');
     END IF;
-    IF v_text ~ E'[\u00C0-\u00D6\u00D8-\u00DE]' THEN
+    v_upper := regexp_replace(v_whole, '[^' || mnemo._unicode_upper() || ']+', '', 'g');
+    IF v_upper = '' THEN
+        RETURN v_whole;
+    END IF;
+    -- translate() costs text times table. So the tables are applied to the upper-case
+    -- letters alone when these are few, and the text gets only the pairs that it needs.
+    v_text := CASE WHEN octet_length(v_upper) < 100 THEN v_upper ELSE v_whole END;
+    IF v_text ~ E'[\u00C0-\u00DE]' THEN
         v_text := translate(v_text,
             E'\u00C0\u00C1\u00C2\u00C3\u00C4\u00C5\u00C6\u00C7\u00C8\u00C9\u00CA\u00CB\u00CC\u00CD\u00CE\u00CF\u00D0\u00D1\u00D2\u00D3\u00D4\u00D5\u00D6'
                 '\u00D8\u00D9\u00DA\u00DB\u00DC\u00DD\u00DE',
             E'\u00E0\u00E1\u00E2\u00E3\u00E4\u00E5\u00E6\u00E7\u00E8\u00E9\u00EA\u00EB\u00EC\u00ED\u00EE\u00EF\u00F0\u00F1\u00F2\u00F3\u00F4\u00F5\u00F6'
                 '\u00F8\u00F9\u00FA\u00FB\u00FC\u00FD\u00FE');
     END IF;
-    IF v_text ~ E'[\u0100\u0102\u0104\u0106\u0108\u010A\u010C\u010E\u0110\u0112\u0114\u0116\u0118\u011A\u011C\u011E\u0120\u0122\u0124\u0126\u0128\u012A'
-        '\u012C\u012E\u0132\u0134\u0136\u0139\u013B\u013D\u013F\u0141\u0143\u0145\u0147\u014A\u014C\u014E\u0150\u0152\u0154\u0156\u0158\u015A\u015C\u015E'
-        '\u0160\u0162\u0164\u0166\u0168\u016A\u016C\u016E\u0170\u0172\u0174\u0176\u0178\u0179\u017B\u017D]' THEN
+    IF v_text ~ E'[\u0100-\u017D]' THEN
         v_text := translate(v_text,
             E'\u0100\u0102\u0104\u0106\u0108\u010A\u010C\u010E\u0110\u0112\u0114\u0116\u0118\u011A\u011C\u011E\u0120\u0122\u0124\u0126\u0128\u012A\u012C'
                 '\u012E\u0132\u0134\u0136\u0139\u013B\u013D\u013F\u0141\u0143\u0145\u0147\u014A\u014C\u014E\u0150\u0152\u0154\u0156\u0158\u015A\u015C'
@@ -943,8 +1058,20 @@ BEGIN
                 '\u012F\u0133\u0135\u0137\u013A\u013C\u013E\u0140\u0142\u0144\u0146\u0148\u014B\u014D\u014F\u0151\u0153\u0155\u0157\u0159\u015B\u015D'
                 '\u015F\u0161\u0163\u0165\u0167\u0169\u016B\u016D\u016F\u0171\u0173\u0175\u0177\u00FF\u017A\u017C\u017E');
     END IF;
-    IF v_text ~ E'[\u0370\u0372\u0376\u037F\u0386\u0388-\u038A\u038C\u038E\u038F\u0391-\u03A1\u03A3-\u03AB\u03CF\u03D8\u03DA\u03DC\u03DE\u03E0\u03E2\u03E4'
-        '\u03E6\u03E8\u03EA\u03EC\u03EE\u03F4\u03F7\u03F9\u03FA\u03FD-\u03FF]' THEN
+    IF v_text ~ E'[\u0181-\u024E]' THEN
+        v_text := translate(v_text,
+            E'\u0181\u0182\u0184\u0186\u0187\u0189\u018A\u018B\u018E\u018F\u0190\u0191\u0193\u0194\u0196\u0197\u0198\u019C\u019D\u019F\u01A0\u01A2\u01A4'
+                '\u01A6\u01A7\u01A9\u01AC\u01AE\u01AF\u01B1\u01B2\u01B3\u01B5\u01B7\u01B8\u01BC\u01C4\u01C5\u01C7\u01C8\u01CA\u01CB\u01CD\u01CF\u01D1'
+                '\u01D3\u01D5\u01D7\u01D9\u01DB\u01DE\u01E0\u01E2\u01E4\u01E6\u01E8\u01EA\u01EC\u01EE\u01F1\u01F2\u01F4\u01F6\u01F7\u01F8\u01FA\u01FC'
+                '\u01FE\u0200\u0202\u0204\u0206\u0208\u020A\u020C\u020E\u0210\u0212\u0214\u0216\u0218\u021A\u021C\u021E\u0220\u0222\u0224\u0226\u0228'
+                '\u022A\u022C\u022E\u0230\u0232\u023A\u023B\u023D\u023E\u0241\u0243\u0244\u0245\u0246\u0248\u024A\u024C\u024E',
+            E'\u0253\u0183\u0185\u0254\u0188\u0256\u0257\u018C\u01DD\u0259\u025B\u0192\u0260\u0263\u0269\u0268\u0199\u026F\u0272\u0275\u01A1\u01A3\u01A5'
+                '\u0280\u01A8\u0283\u01AD\u0288\u01B0\u028A\u028B\u01B4\u01B6\u0292\u01B9\u01BD\u01C6\u01C6\u01C9\u01C9\u01CC\u01CC\u01CE\u01D0\u01D2'
+                '\u01D4\u01D6\u01D8\u01DA\u01DC\u01DF\u01E1\u01E3\u01E5\u01E7\u01E9\u01EB\u01ED\u01EF\u01F3\u01F3\u01F5\u0195\u01BF\u01F9\u01FB\u01FD'
+                '\u01FF\u0201\u0203\u0205\u0207\u0209\u020B\u020D\u020F\u0211\u0213\u0215\u0217\u0219\u021B\u021D\u021F\u019E\u0223\u0225\u0227\u0229'
+                '\u022B\u022D\u022F\u0231\u0233\u2C65\u023C\u019A\u2C66\u0242\u0180\u0289\u028C\u0247\u0249\u024B\u024D\u024F');
+    END IF;
+    IF v_text ~ E'[\u0370-\u03FF]' THEN
         v_text := translate(v_text,
             E'\u0370\u0372\u0376\u037F\u0386\u0388\u0389\u038A\u038C\u038E\u038F\u0391\u0392\u0393\u0394\u0395\u0396\u0397\u0398\u0399\u039A\u039B\u039C'
                 '\u039D\u039E\u039F\u03A0\u03A1\u03A3\u03A4\u03A5\u03A6\u03A7\u03A8\u03A9\u03AA\u03AB\u03CF\u03D8\u03DA\u03DC\u03DE\u03E0\u03E2\u03E4'
@@ -962,195 +1089,159 @@ BEGIN
                 '\u0437\u0438\u0439\u043A\u043B\u043C\u043D\u043E\u043F\u0440\u0441\u0442\u0443\u0444\u0445\u0446\u0447\u0448\u0449\u044A\u044B\u044C'
                 '\u044D\u044E\u044F');
     END IF;
-    IF v_text ~ E'[\u0180-\u024F\u0460-\u052F\u0531-\u10CD\u13A0-\u1CBF\u1E00-\u1EFF\u1F00-\u1FFF\u2126-\u2CFF\uA640-\uA7FF\uFF21-\uFF3A'
-        '\U00010400-\U0001E921]' THEN
-        IF v_text ~ E'[\u0181\u0182\u0184\u0186\u0187\u0189-\u018B\u018E-\u0191\u0193\u0194\u0196-\u0198\u019C\u019D\u019F\u01A0\u01A2\u01A4\u01A6\u01A7'
-            '\u01A9\u01AC\u01AE\u01AF\u01B1-\u01B3\u01B5\u01B7\u01B8\u01BC\u01C4\u01C5\u01C7\u01C8\u01CA\u01CB\u01CD\u01CF\u01D1\u01D3\u01D5\u01D7\u01D9'
-            '\u01DB\u01DE\u01E0\u01E2\u01E4\u01E6\u01E8\u01EA\u01EC\u01EE\u01F1\u01F2\u01F4\u01F6-\u01F8\u01FA\u01FC\u01FE\u0200\u0202\u0204\u0206\u0208'
-            '\u020A\u020C\u020E\u0210\u0212\u0214\u0216\u0218\u021A\u021C\u021E\u0220\u0222\u0224\u0226\u0228\u022A\u022C\u022E\u0230\u0232\u023A\u023B'
-            '\u023D\u023E\u0241\u0243-\u0246\u0248\u024A\u024C\u024E]' THEN
-            v_text := translate(v_text,
-                E'\u0181\u0182\u0184\u0186\u0187\u0189\u018A\u018B\u018E\u018F\u0190\u0191\u0193\u0194\u0196\u0197\u0198\u019C\u019D\u019F\u01A0\u01A2'
-                    '\u01A4\u01A6\u01A7\u01A9\u01AC\u01AE\u01AF\u01B1\u01B2\u01B3\u01B5\u01B7\u01B8\u01BC\u01C4\u01C5\u01C7\u01C8\u01CA\u01CB\u01CD\u01CF'
-                    '\u01D1\u01D3\u01D5\u01D7\u01D9\u01DB\u01DE\u01E0\u01E2\u01E4\u01E6\u01E8\u01EA\u01EC\u01EE\u01F1\u01F2\u01F4\u01F6\u01F7\u01F8\u01FA'
-                    '\u01FC\u01FE\u0200\u0202\u0204\u0206\u0208\u020A\u020C\u020E\u0210\u0212\u0214\u0216\u0218\u021A\u021C\u021E\u0220\u0222\u0224\u0226'
-                    '\u0228\u022A\u022C\u022E\u0230\u0232\u023A\u023B\u023D\u023E\u0241\u0243\u0244\u0245\u0246\u0248\u024A\u024C\u024E',
-                E'\u0253\u0183\u0185\u0254\u0188\u0256\u0257\u018C\u01DD\u0259\u025B\u0192\u0260\u0263\u0269\u0268\u0199\u026F\u0272\u0275\u01A1\u01A3'
-                    '\u01A5\u0280\u01A8\u0283\u01AD\u0288\u01B0\u028A\u028B\u01B4\u01B6\u0292\u01B9\u01BD\u01C6\u01C6\u01C9\u01C9\u01CC\u01CC\u01CE\u01D0'
-                    '\u01D2\u01D4\u01D6\u01D8\u01DA\u01DC\u01DF\u01E1\u01E3\u01E5\u01E7\u01E9\u01EB\u01ED\u01EF\u01F3\u01F3\u01F5\u0195\u01BF\u01F9\u01FB'
-                    '\u01FD\u01FF\u0201\u0203\u0205\u0207\u0209\u020B\u020D\u020F\u0211\u0213\u0215\u0217\u0219\u021B\u021D\u021F\u019E\u0223\u0225\u0227'
-                    '\u0229\u022B\u022D\u022F\u0231\u0233\u2C65\u023C\u019A\u2C66\u0242\u0180\u0289\u028C\u0247\u0249\u024B\u024D\u024F');
-        END IF;
-        IF v_text ~ E'[\u0460\u0462\u0464\u0466\u0468\u046A\u046C\u046E\u0470\u0472\u0474\u0476\u0478\u047A\u047C\u047E\u0480\u048A\u048C\u048E\u0490'
-            '\u0492\u0494\u0496\u0498\u049A\u049C\u049E\u04A0\u04A2\u04A4\u04A6\u04A8\u04AA\u04AC\u04AE\u04B0\u04B2\u04B4\u04B6\u04B8\u04BA\u04BC\u04BE'
-            '\u04C0\u04C1\u04C3\u04C5\u04C7\u04C9\u04CB\u04CD\u04D0\u04D2\u04D4\u04D6\u04D8\u04DA\u04DC\u04DE\u04E0\u04E2\u04E4\u04E6\u04E8\u04EA\u04EC'
-            '\u04EE\u04F0\u04F2\u04F4\u04F6\u04F8\u04FA\u04FC\u04FE\u0500\u0502\u0504\u0506\u0508\u050A\u050C\u050E\u0510\u0512\u0514\u0516\u0518\u051A'
-            '\u051C\u051E\u0520\u0522\u0524\u0526\u0528\u052A\u052C\u052E]' THEN
-            v_text := translate(v_text,
-                E'\u0460\u0462\u0464\u0466\u0468\u046A\u046C\u046E\u0470\u0472\u0474\u0476\u0478\u047A\u047C\u047E\u0480\u048A\u048C\u048E\u0490\u0492'
-                    '\u0494\u0496\u0498\u049A\u049C\u049E\u04A0\u04A2\u04A4\u04A6\u04A8\u04AA\u04AC\u04AE\u04B0\u04B2\u04B4\u04B6\u04B8\u04BA\u04BC\u04BE'
-                    '\u04C0\u04C1\u04C3\u04C5\u04C7\u04C9\u04CB\u04CD\u04D0\u04D2\u04D4\u04D6\u04D8\u04DA\u04DC\u04DE\u04E0\u04E2\u04E4\u04E6\u04E8\u04EA'
-                    '\u04EC\u04EE\u04F0\u04F2\u04F4\u04F6\u04F8\u04FA\u04FC\u04FE\u0500\u0502\u0504\u0506\u0508\u050A\u050C\u050E\u0510\u0512\u0514\u0516'
-                    '\u0518\u051A\u051C\u051E\u0520\u0522\u0524\u0526\u0528\u052A\u052C\u052E',
-                E'\u0461\u0463\u0465\u0467\u0469\u046B\u046D\u046F\u0471\u0473\u0475\u0477\u0479\u047B\u047D\u047F\u0481\u048B\u048D\u048F\u0491\u0493'
-                    '\u0495\u0497\u0499\u049B\u049D\u049F\u04A1\u04A3\u04A5\u04A7\u04A9\u04AB\u04AD\u04AF\u04B1\u04B3\u04B5\u04B7\u04B9\u04BB\u04BD\u04BF'
-                    '\u04CF\u04C2\u04C4\u04C6\u04C8\u04CA\u04CC\u04CE\u04D1\u04D3\u04D5\u04D7\u04D9\u04DB\u04DD\u04DF\u04E1\u04E3\u04E5\u04E7\u04E9\u04EB'
-                    '\u04ED\u04EF\u04F1\u04F3\u04F5\u04F7\u04F9\u04FB\u04FD\u04FF\u0501\u0503\u0505\u0507\u0509\u050B\u050D\u050F\u0511\u0513\u0515\u0517'
-                    '\u0519\u051B\u051D\u051F\u0521\u0523\u0525\u0527\u0529\u052B\u052D\u052F');
-        END IF;
-        IF v_text ~ E'[\u0531-\u0556\u10A0-\u10C5\u10C7\u10CD]' THEN
-            v_text := translate(v_text,
-                E'\u0531\u0532\u0533\u0534\u0535\u0536\u0537\u0538\u0539\u053A\u053B\u053C\u053D\u053E\u053F\u0540\u0541\u0542\u0543\u0544\u0545\u0546'
-                    '\u0547\u0548\u0549\u054A\u054B\u054C\u054D\u054E\u054F\u0550\u0551\u0552\u0553\u0554\u0555\u0556\u10A0\u10A1\u10A2\u10A3\u10A4\u10A5'
-                    '\u10A6\u10A7\u10A8\u10A9\u10AA\u10AB\u10AC\u10AD\u10AE\u10AF\u10B0\u10B1\u10B2\u10B3\u10B4\u10B5\u10B6\u10B7\u10B8\u10B9\u10BA\u10BB'
-                    '\u10BC\u10BD\u10BE\u10BF\u10C0\u10C1\u10C2\u10C3\u10C4\u10C5\u10C7\u10CD',
-                E'\u0561\u0562\u0563\u0564\u0565\u0566\u0567\u0568\u0569\u056A\u056B\u056C\u056D\u056E\u056F\u0570\u0571\u0572\u0573\u0574\u0575\u0576'
-                    '\u0577\u0578\u0579\u057A\u057B\u057C\u057D\u057E\u057F\u0580\u0581\u0582\u0583\u0584\u0585\u0586\u2D00\u2D01\u2D02\u2D03\u2D04\u2D05'
-                    '\u2D06\u2D07\u2D08\u2D09\u2D0A\u2D0B\u2D0C\u2D0D\u2D0E\u2D0F\u2D10\u2D11\u2D12\u2D13\u2D14\u2D15\u2D16\u2D17\u2D18\u2D19\u2D1A\u2D1B'
-                    '\u2D1C\u2D1D\u2D1E\u2D1F\u2D20\u2D21\u2D22\u2D23\u2D24\u2D25\u2D27\u2D2D');
-        END IF;
-        IF v_text ~ E'[\u13A0-\u13F5\u1C90-\u1CBA\u1CBD-\u1CBF]' THEN
-            v_text := translate(v_text,
-                E'\u13A0\u13A1\u13A2\u13A3\u13A4\u13A5\u13A6\u13A7\u13A8\u13A9\u13AA\u13AB\u13AC\u13AD\u13AE\u13AF\u13B0\u13B1\u13B2\u13B3\u13B4\u13B5'
-                    '\u13B6\u13B7\u13B8\u13B9\u13BA\u13BB\u13BC\u13BD\u13BE\u13BF\u13C0\u13C1\u13C2\u13C3\u13C4\u13C5\u13C6\u13C7\u13C8\u13C9\u13CA\u13CB'
-                    '\u13CC\u13CD\u13CE\u13CF\u13D0\u13D1\u13D2\u13D3\u13D4\u13D5\u13D6\u13D7\u13D8\u13D9\u13DA\u13DB\u13DC\u13DD\u13DE\u13DF\u13E0\u13E1'
-                    '\u13E2\u13E3\u13E4\u13E5\u13E6\u13E7\u13E8\u13E9\u13EA\u13EB\u13EC\u13ED\u13EE\u13EF\u13F0\u13F1\u13F2\u13F3\u13F4\u13F5\u1C90\u1C91'
-                    '\u1C92\u1C93\u1C94\u1C95\u1C96\u1C97\u1C98\u1C99\u1C9A\u1C9B\u1C9C\u1C9D\u1C9E\u1C9F\u1CA0\u1CA1\u1CA2\u1CA3\u1CA4\u1CA5\u1CA6\u1CA7'
-                    '\u1CA8\u1CA9\u1CAA\u1CAB\u1CAC\u1CAD\u1CAE\u1CAF\u1CB0\u1CB1\u1CB2\u1CB3\u1CB4\u1CB5\u1CB6\u1CB7\u1CB8\u1CB9\u1CBA\u1CBD\u1CBE\u1CBF',
-                E'\uAB70\uAB71\uAB72\uAB73\uAB74\uAB75\uAB76\uAB77\uAB78\uAB79\uAB7A\uAB7B\uAB7C\uAB7D\uAB7E\uAB7F\uAB80\uAB81\uAB82\uAB83\uAB84\uAB85'
-                    '\uAB86\uAB87\uAB88\uAB89\uAB8A\uAB8B\uAB8C\uAB8D\uAB8E\uAB8F\uAB90\uAB91\uAB92\uAB93\uAB94\uAB95\uAB96\uAB97\uAB98\uAB99\uAB9A\uAB9B'
-                    '\uAB9C\uAB9D\uAB9E\uAB9F\uABA0\uABA1\uABA2\uABA3\uABA4\uABA5\uABA6\uABA7\uABA8\uABA9\uABAA\uABAB\uABAC\uABAD\uABAE\uABAF\uABB0\uABB1'
-                    '\uABB2\uABB3\uABB4\uABB5\uABB6\uABB7\uABB8\uABB9\uABBA\uABBB\uABBC\uABBD\uABBE\uABBF\u13F8\u13F9\u13FA\u13FB\u13FC\u13FD\u10D0\u10D1'
-                    '\u10D2\u10D3\u10D4\u10D5\u10D6\u10D7\u10D8\u10D9\u10DA\u10DB\u10DC\u10DD\u10DE\u10DF\u10E0\u10E1\u10E2\u10E3\u10E4\u10E5\u10E6\u10E7'
-                    '\u10E8\u10E9\u10EA\u10EB\u10EC\u10ED\u10EE\u10EF\u10F0\u10F1\u10F2\u10F3\u10F4\u10F5\u10F6\u10F7\u10F8\u10F9\u10FA\u10FD\u10FE\u10FF');
-        END IF;
-        IF v_text ~ E'[\u1E00\u1E02\u1E04\u1E06\u1E08\u1E0A\u1E0C\u1E0E\u1E10\u1E12\u1E14\u1E16\u1E18\u1E1A\u1E1C\u1E1E\u1E20\u1E22\u1E24\u1E26\u1E28'
-            '\u1E2A\u1E2C\u1E2E\u1E30\u1E32\u1E34\u1E36\u1E38\u1E3A\u1E3C\u1E3E\u1E40\u1E42\u1E44\u1E46\u1E48\u1E4A\u1E4C\u1E4E\u1E50\u1E52\u1E54\u1E56'
-            '\u1E58\u1E5A\u1E5C\u1E5E\u1E60\u1E62\u1E64\u1E66\u1E68\u1E6A\u1E6C\u1E6E\u1E70\u1E72\u1E74\u1E76\u1E78\u1E7A\u1E7C\u1E7E\u1E80\u1E82\u1E84'
-            '\u1E86\u1E88\u1E8A\u1E8C\u1E8E\u1E90\u1E92\u1E94\u1E9E\u1EA0\u1EA2\u1EA4\u1EA6\u1EA8\u1EAA\u1EAC\u1EAE\u1EB0\u1EB2\u1EB4\u1EB6\u1EB8\u1EBA'
-            '\u1EBC\u1EBE\u1EC0\u1EC2\u1EC4\u1EC6\u1EC8\u1ECA\u1ECC\u1ECE\u1ED0\u1ED2\u1ED4\u1ED6\u1ED8\u1EDA\u1EDC\u1EDE\u1EE0\u1EE2\u1EE4\u1EE6\u1EE8'
-            '\u1EEA\u1EEC\u1EEE\u1EF0\u1EF2\u1EF4\u1EF6\u1EF8\u1EFA\u1EFC\u1EFE]' THEN
-            v_text := translate(v_text,
-                E'\u1E00\u1E02\u1E04\u1E06\u1E08\u1E0A\u1E0C\u1E0E\u1E10\u1E12\u1E14\u1E16\u1E18\u1E1A\u1E1C\u1E1E\u1E20\u1E22\u1E24\u1E26\u1E28\u1E2A'
-                    '\u1E2C\u1E2E\u1E30\u1E32\u1E34\u1E36\u1E38\u1E3A\u1E3C\u1E3E\u1E40\u1E42\u1E44\u1E46\u1E48\u1E4A\u1E4C\u1E4E\u1E50\u1E52\u1E54\u1E56'
-                    '\u1E58\u1E5A\u1E5C\u1E5E\u1E60\u1E62\u1E64\u1E66\u1E68\u1E6A\u1E6C\u1E6E\u1E70\u1E72\u1E74\u1E76\u1E78\u1E7A\u1E7C\u1E7E\u1E80\u1E82'
-                    '\u1E84\u1E86\u1E88\u1E8A\u1E8C\u1E8E\u1E90\u1E92\u1E94\u1E9E\u1EA0\u1EA2\u1EA4\u1EA6\u1EA8\u1EAA\u1EAC\u1EAE\u1EB0\u1EB2\u1EB4\u1EB6'
-                    '\u1EB8\u1EBA\u1EBC\u1EBE\u1EC0\u1EC2\u1EC4\u1EC6\u1EC8\u1ECA\u1ECC\u1ECE\u1ED0\u1ED2\u1ED4\u1ED6\u1ED8\u1EDA\u1EDC\u1EDE\u1EE0\u1EE2'
-                    '\u1EE4\u1EE6\u1EE8\u1EEA\u1EEC\u1EEE\u1EF0\u1EF2\u1EF4\u1EF6\u1EF8\u1EFA\u1EFC\u1EFE',
-                E'\u1E01\u1E03\u1E05\u1E07\u1E09\u1E0B\u1E0D\u1E0F\u1E11\u1E13\u1E15\u1E17\u1E19\u1E1B\u1E1D\u1E1F\u1E21\u1E23\u1E25\u1E27\u1E29\u1E2B'
-                    '\u1E2D\u1E2F\u1E31\u1E33\u1E35\u1E37\u1E39\u1E3B\u1E3D\u1E3F\u1E41\u1E43\u1E45\u1E47\u1E49\u1E4B\u1E4D\u1E4F\u1E51\u1E53\u1E55\u1E57'
-                    '\u1E59\u1E5B\u1E5D\u1E5F\u1E61\u1E63\u1E65\u1E67\u1E69\u1E6B\u1E6D\u1E6F\u1E71\u1E73\u1E75\u1E77\u1E79\u1E7B\u1E7D\u1E7F\u1E81\u1E83'
-                    '\u1E85\u1E87\u1E89\u1E8B\u1E8D\u1E8F\u1E91\u1E93\u1E95\u00DF\u1EA1\u1EA3\u1EA5\u1EA7\u1EA9\u1EAB\u1EAD\u1EAF\u1EB1\u1EB3\u1EB5\u1EB7'
-                    '\u1EB9\u1EBB\u1EBD\u1EBF\u1EC1\u1EC3\u1EC5\u1EC7\u1EC9\u1ECB\u1ECD\u1ECF\u1ED1\u1ED3\u1ED5\u1ED7\u1ED9\u1EDB\u1EDD\u1EDF\u1EE1\u1EE3'
-                    '\u1EE5\u1EE7\u1EE9\u1EEB\u1EED\u1EEF\u1EF1\u1EF3\u1EF5\u1EF7\u1EF9\u1EFB\u1EFD\u1EFF');
-        END IF;
-        IF v_text ~ E'[\u1F08-\u1F0F\u1F18-\u1F1D\u1F28-\u1F2F\u1F38-\u1F3F\u1F48-\u1F4D\u1F59\u1F5B\u1F5D\u1F5F\u1F68-\u1F6F\u1F88-\u1F8F\u1F98-\u1F9F'
-            '\u1FA8-\u1FAF\u1FB8-\u1FBC\u1FC8-\u1FCC\u1FD8-\u1FDB\u1FE8-\u1FEC\u1FF8-\u1FFC]' THEN
-            v_text := translate(v_text,
-                E'\u1F08\u1F09\u1F0A\u1F0B\u1F0C\u1F0D\u1F0E\u1F0F\u1F18\u1F19\u1F1A\u1F1B\u1F1C\u1F1D\u1F28\u1F29\u1F2A\u1F2B\u1F2C\u1F2D\u1F2E\u1F2F'
-                    '\u1F38\u1F39\u1F3A\u1F3B\u1F3C\u1F3D\u1F3E\u1F3F\u1F48\u1F49\u1F4A\u1F4B\u1F4C\u1F4D\u1F59\u1F5B\u1F5D\u1F5F\u1F68\u1F69\u1F6A\u1F6B'
-                    '\u1F6C\u1F6D\u1F6E\u1F6F\u1F88\u1F89\u1F8A\u1F8B\u1F8C\u1F8D\u1F8E\u1F8F\u1F98\u1F99\u1F9A\u1F9B\u1F9C\u1F9D\u1F9E\u1F9F\u1FA8\u1FA9'
-                    '\u1FAA\u1FAB\u1FAC\u1FAD\u1FAE\u1FAF\u1FB8\u1FB9\u1FBA\u1FBB\u1FBC\u1FC8\u1FC9\u1FCA\u1FCB\u1FCC\u1FD8\u1FD9\u1FDA\u1FDB\u1FE8\u1FE9'
-                    '\u1FEA\u1FEB\u1FEC\u1FF8\u1FF9\u1FFA\u1FFB\u1FFC',
-                E'\u1F00\u1F01\u1F02\u1F03\u1F04\u1F05\u1F06\u1F07\u1F10\u1F11\u1F12\u1F13\u1F14\u1F15\u1F20\u1F21\u1F22\u1F23\u1F24\u1F25\u1F26\u1F27'
-                    '\u1F30\u1F31\u1F32\u1F33\u1F34\u1F35\u1F36\u1F37\u1F40\u1F41\u1F42\u1F43\u1F44\u1F45\u1F51\u1F53\u1F55\u1F57\u1F60\u1F61\u1F62\u1F63'
-                    '\u1F64\u1F65\u1F66\u1F67\u1F80\u1F81\u1F82\u1F83\u1F84\u1F85\u1F86\u1F87\u1F90\u1F91\u1F92\u1F93\u1F94\u1F95\u1F96\u1F97\u1FA0\u1FA1'
-                    '\u1FA2\u1FA3\u1FA4\u1FA5\u1FA6\u1FA7\u1FB0\u1FB1\u1F70\u1F71\u1FB3\u1F72\u1F73\u1F74\u1F75\u1FC3\u1FD0\u1FD1\u1F76\u1F77\u1FE0\u1FE1'
-                    '\u1F7A\u1F7B\u1FE5\u1F78\u1F79\u1F7C\u1F7D\u1FF3');
-        END IF;
-        IF v_text ~ E'[\u2126\u212A\u212B\u2132\u2160-\u216F\u2183\u24B6-\u24CF\u2C00-\u2C2F\u2C60\u2C62-\u2C64\u2C67\u2C69\u2C6B\u2C6D-\u2C70\u2C72\u2C75'
-            '\u2C7E-\u2C80\u2C82\u2C84\u2C86\u2C88\u2C8A\u2C8C\u2C8E\u2C90\u2C92\u2C94\u2C96\u2C98\u2C9A\u2C9C\u2C9E\u2CA0\u2CA2\u2CA4\u2CA6\u2CA8\u2CAA'
-            '\u2CAC\u2CAE\u2CB0\u2CB2\u2CB4\u2CB6\u2CB8\u2CBA\u2CBC\u2CBE\u2CC0\u2CC2\u2CC4\u2CC6\u2CC8\u2CCA\u2CCC\u2CCE\u2CD0\u2CD2\u2CD4\u2CD6\u2CD8'
-            '\u2CDA\u2CDC\u2CDE\u2CE0\u2CE2\u2CEB\u2CED\u2CF2]' THEN
-            v_text := translate(v_text,
-                E'\u2126\u212A\u212B\u2132\u2160\u2161\u2162\u2163\u2164\u2165\u2166\u2167\u2168\u2169\u216A\u216B\u216C\u216D\u216E\u216F\u2183\u24B6'
-                    '\u24B7\u24B8\u24B9\u24BA\u24BB\u24BC\u24BD\u24BE\u24BF\u24C0\u24C1\u24C2\u24C3\u24C4\u24C5\u24C6\u24C7\u24C8\u24C9\u24CA\u24CB\u24CC'
-                    '\u24CD\u24CE\u24CF\u2C00\u2C01\u2C02\u2C03\u2C04\u2C05\u2C06\u2C07\u2C08\u2C09\u2C0A\u2C0B\u2C0C\u2C0D\u2C0E\u2C0F\u2C10\u2C11\u2C12'
-                    '\u2C13\u2C14\u2C15\u2C16\u2C17\u2C18\u2C19\u2C1A\u2C1B\u2C1C\u2C1D\u2C1E\u2C1F\u2C20\u2C21\u2C22\u2C23\u2C24\u2C25\u2C26\u2C27\u2C28'
-                    '\u2C29\u2C2A\u2C2B\u2C2C\u2C2D\u2C2E\u2C2F\u2C60\u2C62\u2C63\u2C64\u2C67\u2C69\u2C6B\u2C6D\u2C6E\u2C6F\u2C70\u2C72\u2C75\u2C7E\u2C7F'
-                    '\u2C80\u2C82\u2C84\u2C86\u2C88\u2C8A\u2C8C\u2C8E\u2C90\u2C92\u2C94\u2C96\u2C98\u2C9A\u2C9C\u2C9E\u2CA0\u2CA2\u2CA4\u2CA6\u2CA8\u2CAA'
-                    '\u2CAC\u2CAE\u2CB0\u2CB2\u2CB4\u2CB6\u2CB8\u2CBA\u2CBC\u2CBE\u2CC0\u2CC2\u2CC4\u2CC6\u2CC8\u2CCA\u2CCC\u2CCE\u2CD0\u2CD2\u2CD4\u2CD6'
-                    '\u2CD8\u2CDA\u2CDC\u2CDE\u2CE0\u2CE2\u2CEB\u2CED\u2CF2',
-                E'\u03C9\u006B\u00E5\u214E\u2170\u2171\u2172\u2173\u2174\u2175\u2176\u2177\u2178\u2179\u217A\u217B\u217C\u217D\u217E\u217F\u2184\u24D0'
-                    '\u24D1\u24D2\u24D3\u24D4\u24D5\u24D6\u24D7\u24D8\u24D9\u24DA\u24DB\u24DC\u24DD\u24DE\u24DF\u24E0\u24E1\u24E2\u24E3\u24E4\u24E5\u24E6'
-                    '\u24E7\u24E8\u24E9\u2C30\u2C31\u2C32\u2C33\u2C34\u2C35\u2C36\u2C37\u2C38\u2C39\u2C3A\u2C3B\u2C3C\u2C3D\u2C3E\u2C3F\u2C40\u2C41\u2C42'
-                    '\u2C43\u2C44\u2C45\u2C46\u2C47\u2C48\u2C49\u2C4A\u2C4B\u2C4C\u2C4D\u2C4E\u2C4F\u2C50\u2C51\u2C52\u2C53\u2C54\u2C55\u2C56\u2C57\u2C58'
-                    '\u2C59\u2C5A\u2C5B\u2C5C\u2C5D\u2C5E\u2C5F\u2C61\u026B\u1D7D\u027D\u2C68\u2C6A\u2C6C\u0251\u0271\u0250\u0252\u2C73\u2C76\u023F\u0240'
-                    '\u2C81\u2C83\u2C85\u2C87\u2C89\u2C8B\u2C8D\u2C8F\u2C91\u2C93\u2C95\u2C97\u2C99\u2C9B\u2C9D\u2C9F\u2CA1\u2CA3\u2CA5\u2CA7\u2CA9\u2CAB'
-                    '\u2CAD\u2CAF\u2CB1\u2CB3\u2CB5\u2CB7\u2CB9\u2CBB\u2CBD\u2CBF\u2CC1\u2CC3\u2CC5\u2CC7\u2CC9\u2CCB\u2CCD\u2CCF\u2CD1\u2CD3\u2CD5\u2CD7'
-                    '\u2CD9\u2CDB\u2CDD\u2CDF\u2CE1\u2CE3\u2CEC\u2CEE\u2CF3');
-        END IF;
-        IF v_text ~ E'[\uA640\uA642\uA644\uA646\uA648\uA64A\uA64C\uA64E\uA650\uA652\uA654\uA656\uA658\uA65A\uA65C\uA65E\uA660\uA662\uA664\uA666\uA668'
-            '\uA66A\uA66C\uA680\uA682\uA684\uA686\uA688\uA68A\uA68C\uA68E\uA690\uA692\uA694\uA696\uA698\uA69A\uA722\uA724\uA726\uA728\uA72A\uA72C\uA72E'
-            '\uA732\uA734\uA736\uA738\uA73A\uA73C\uA73E\uA740\uA742\uA744\uA746\uA748\uA74A\uA74C\uA74E\uA750\uA752\uA754\uA756\uA758\uA75A\uA75C\uA75E'
-            '\uA760\uA762\uA764\uA766\uA768\uA76A\uA76C\uA76E\uA779\uA77B\uA77D\uA77E\uA780\uA782\uA784\uA786\uA78B\uA78D\uA790\uA792\uA796\uA798\uA79A'
-            '\uA79C\uA79E\uA7A0\uA7A2\uA7A4\uA7A6\uA7A8\uA7AA-\uA7AE\uA7B0-\uA7B4\uA7B6\uA7B8\uA7BA\uA7BC\uA7BE\uA7C0\uA7C2\uA7C4-\uA7C7\uA7C9\uA7D0\uA7D6'
-            '\uA7D8\uA7F5]' THEN
-            v_text := translate(v_text,
-                E'\uA640\uA642\uA644\uA646\uA648\uA64A\uA64C\uA64E\uA650\uA652\uA654\uA656\uA658\uA65A\uA65C\uA65E\uA660\uA662\uA664\uA666\uA668\uA66A'
-                    '\uA66C\uA680\uA682\uA684\uA686\uA688\uA68A\uA68C\uA68E\uA690\uA692\uA694\uA696\uA698\uA69A\uA722\uA724\uA726\uA728\uA72A\uA72C\uA72E'
-                    '\uA732\uA734\uA736\uA738\uA73A\uA73C\uA73E\uA740\uA742\uA744\uA746\uA748\uA74A\uA74C\uA74E\uA750\uA752\uA754\uA756\uA758\uA75A\uA75C'
-                    '\uA75E\uA760\uA762\uA764\uA766\uA768\uA76A\uA76C\uA76E\uA779\uA77B\uA77D\uA77E\uA780\uA782\uA784\uA786\uA78B\uA78D\uA790\uA792\uA796'
-                    '\uA798\uA79A\uA79C\uA79E\uA7A0\uA7A2\uA7A4\uA7A6\uA7A8\uA7AA\uA7AB\uA7AC\uA7AD\uA7AE\uA7B0\uA7B1\uA7B2\uA7B3\uA7B4\uA7B6\uA7B8\uA7BA'
-                    '\uA7BC\uA7BE\uA7C0\uA7C2\uA7C4\uA7C5\uA7C6\uA7C7\uA7C9\uA7D0\uA7D6\uA7D8\uA7F5',
-                E'\uA641\uA643\uA645\uA647\uA649\uA64B\uA64D\uA64F\uA651\uA653\uA655\uA657\uA659\uA65B\uA65D\uA65F\uA661\uA663\uA665\uA667\uA669\uA66B'
-                    '\uA66D\uA681\uA683\uA685\uA687\uA689\uA68B\uA68D\uA68F\uA691\uA693\uA695\uA697\uA699\uA69B\uA723\uA725\uA727\uA729\uA72B\uA72D\uA72F'
-                    '\uA733\uA735\uA737\uA739\uA73B\uA73D\uA73F\uA741\uA743\uA745\uA747\uA749\uA74B\uA74D\uA74F\uA751\uA753\uA755\uA757\uA759\uA75B\uA75D'
-                    '\uA75F\uA761\uA763\uA765\uA767\uA769\uA76B\uA76D\uA76F\uA77A\uA77C\u1D79\uA77F\uA781\uA783\uA785\uA787\uA78C\u0265\uA791\uA793\uA797'
-                    '\uA799\uA79B\uA79D\uA79F\uA7A1\uA7A3\uA7A5\uA7A7\uA7A9\u0266\u025C\u0261\u026C\u026A\u029E\u0287\u029D\uAB53\uA7B5\uA7B7\uA7B9\uA7BB'
-                    '\uA7BD\uA7BF\uA7C1\uA7C3\uA794\u0282\u1D8E\uA7C8\uA7CA\uA7D1\uA7D7\uA7D9\uA7F6');
-        END IF;
-        IF v_text ~ E'[\uFF21-\uFF3A]' THEN
-            v_text := translate(v_text,
-                E'\uFF21\uFF22\uFF23\uFF24\uFF25\uFF26\uFF27\uFF28\uFF29\uFF2A\uFF2B\uFF2C\uFF2D\uFF2E\uFF2F\uFF30\uFF31\uFF32\uFF33\uFF34\uFF35\uFF36'
-                    '\uFF37\uFF38\uFF39\uFF3A',
-                E'\uFF41\uFF42\uFF43\uFF44\uFF45\uFF46\uFF47\uFF48\uFF49\uFF4A\uFF4B\uFF4C\uFF4D\uFF4E\uFF4F\uFF50\uFF51\uFF52\uFF53\uFF54\uFF55\uFF56'
-                    '\uFF57\uFF58\uFF59\uFF5A');
-        END IF;
-        IF v_text ~ E'[\U00010400-\U00010427\U000104B0-\U000104D3\U00010570-\U0001057A\U0001057C-\U0001058A\U0001058C-\U00010592\U00010594\U00010595'
-            '\U00010C80-\U00010CB2\U000118A0-\U000118BF\U00016E40-\U00016E5F\U0001E900-\U0001E921]' THEN
-            v_text := translate(v_text,
-                E'\U00010400\U00010401\U00010402\U00010403\U00010404\U00010405\U00010406\U00010407\U00010408\U00010409\U0001040A\U0001040B\U0001040C'
-                    '\U0001040D\U0001040E\U0001040F\U00010410\U00010411\U00010412\U00010413\U00010414\U00010415\U00010416\U00010417\U00010418\U00010419'
-                    '\U0001041A\U0001041B\U0001041C\U0001041D\U0001041E\U0001041F\U00010420\U00010421\U00010422\U00010423\U00010424\U00010425\U00010426'
-                    '\U00010427\U000104B0\U000104B1\U000104B2\U000104B3\U000104B4\U000104B5\U000104B6\U000104B7\U000104B8\U000104B9\U000104BA\U000104BB'
-                    '\U000104BC\U000104BD\U000104BE\U000104BF\U000104C0\U000104C1\U000104C2\U000104C3\U000104C4\U000104C5\U000104C6\U000104C7\U000104C8'
-                    '\U000104C9\U000104CA\U000104CB\U000104CC\U000104CD\U000104CE\U000104CF\U000104D0\U000104D1\U000104D2\U000104D3\U00010570\U00010571'
-                    '\U00010572\U00010573\U00010574\U00010575\U00010576\U00010577\U00010578\U00010579\U0001057A\U0001057C\U0001057D\U0001057E\U0001057F'
-                    '\U00010580\U00010581\U00010582\U00010583\U00010584\U00010585\U00010586\U00010587\U00010588\U00010589\U0001058A\U0001058C\U0001058D'
-                    '\U0001058E\U0001058F\U00010590\U00010591\U00010592\U00010594\U00010595\U00010C80\U00010C81\U00010C82\U00010C83\U00010C84\U00010C85'
-                    '\U00010C86\U00010C87\U00010C88\U00010C89\U00010C8A\U00010C8B\U00010C8C\U00010C8D\U00010C8E\U00010C8F\U00010C90\U00010C91\U00010C92'
-                    '\U00010C93\U00010C94\U00010C95\U00010C96\U00010C97\U00010C98\U00010C99\U00010C9A\U00010C9B\U00010C9C\U00010C9D\U00010C9E\U00010C9F'
-                    '\U00010CA0\U00010CA1\U00010CA2\U00010CA3\U00010CA4\U00010CA5\U00010CA6\U00010CA7\U00010CA8\U00010CA9\U00010CAA\U00010CAB\U00010CAC'
-                    '\U00010CAD\U00010CAE\U00010CAF\U00010CB0\U00010CB1\U00010CB2\U000118A0\U000118A1\U000118A2\U000118A3\U000118A4\U000118A5\U000118A6'
-                    '\U000118A7\U000118A8\U000118A9\U000118AA\U000118AB\U000118AC\U000118AD\U000118AE\U000118AF\U000118B0\U000118B1\U000118B2\U000118B3'
-                    '\U000118B4\U000118B5\U000118B6\U000118B7\U000118B8\U000118B9\U000118BA\U000118BB\U000118BC\U000118BD\U000118BE\U000118BF\U00016E40'
-                    '\U00016E41\U00016E42\U00016E43\U00016E44\U00016E45\U00016E46\U00016E47\U00016E48\U00016E49\U00016E4A\U00016E4B\U00016E4C\U00016E4D'
-                    '\U00016E4E\U00016E4F\U00016E50\U00016E51\U00016E52\U00016E53\U00016E54\U00016E55\U00016E56\U00016E57\U00016E58\U00016E59\U00016E5A'
-                    '\U00016E5B\U00016E5C\U00016E5D\U00016E5E\U00016E5F\U0001E900\U0001E901\U0001E902\U0001E903\U0001E904\U0001E905\U0001E906\U0001E907'
-                    '\U0001E908\U0001E909\U0001E90A\U0001E90B\U0001E90C\U0001E90D\U0001E90E\U0001E90F\U0001E910\U0001E911\U0001E912\U0001E913\U0001E914'
-                    '\U0001E915\U0001E916\U0001E917\U0001E918\U0001E919\U0001E91A\U0001E91B\U0001E91C\U0001E91D\U0001E91E\U0001E91F\U0001E920\U0001E921',
-                E'\U00010428\U00010429\U0001042A\U0001042B\U0001042C\U0001042D\U0001042E\U0001042F\U00010430\U00010431\U00010432\U00010433\U00010434'
-                    '\U00010435\U00010436\U00010437\U00010438\U00010439\U0001043A\U0001043B\U0001043C\U0001043D\U0001043E\U0001043F\U00010440\U00010441'
-                    '\U00010442\U00010443\U00010444\U00010445\U00010446\U00010447\U00010448\U00010449\U0001044A\U0001044B\U0001044C\U0001044D\U0001044E'
-                    '\U0001044F\U000104D8\U000104D9\U000104DA\U000104DB\U000104DC\U000104DD\U000104DE\U000104DF\U000104E0\U000104E1\U000104E2\U000104E3'
-                    '\U000104E4\U000104E5\U000104E6\U000104E7\U000104E8\U000104E9\U000104EA\U000104EB\U000104EC\U000104ED\U000104EE\U000104EF\U000104F0'
-                    '\U000104F1\U000104F2\U000104F3\U000104F4\U000104F5\U000104F6\U000104F7\U000104F8\U000104F9\U000104FA\U000104FB\U00010597\U00010598'
-                    '\U00010599\U0001059A\U0001059B\U0001059C\U0001059D\U0001059E\U0001059F\U000105A0\U000105A1\U000105A3\U000105A4\U000105A5\U000105A6'
-                    '\U000105A7\U000105A8\U000105A9\U000105AA\U000105AB\U000105AC\U000105AD\U000105AE\U000105AF\U000105B0\U000105B1\U000105B3\U000105B4'
-                    '\U000105B5\U000105B6\U000105B7\U000105B8\U000105B9\U000105BB\U000105BC\U00010CC0\U00010CC1\U00010CC2\U00010CC3\U00010CC4\U00010CC5'
-                    '\U00010CC6\U00010CC7\U00010CC8\U00010CC9\U00010CCA\U00010CCB\U00010CCC\U00010CCD\U00010CCE\U00010CCF\U00010CD0\U00010CD1\U00010CD2'
-                    '\U00010CD3\U00010CD4\U00010CD5\U00010CD6\U00010CD7\U00010CD8\U00010CD9\U00010CDA\U00010CDB\U00010CDC\U00010CDD\U00010CDE\U00010CDF'
-                    '\U00010CE0\U00010CE1\U00010CE2\U00010CE3\U00010CE4\U00010CE5\U00010CE6\U00010CE7\U00010CE8\U00010CE9\U00010CEA\U00010CEB\U00010CEC'
-                    '\U00010CED\U00010CEE\U00010CEF\U00010CF0\U00010CF1\U00010CF2\U000118C0\U000118C1\U000118C2\U000118C3\U000118C4\U000118C5\U000118C6'
-                    '\U000118C7\U000118C8\U000118C9\U000118CA\U000118CB\U000118CC\U000118CD\U000118CE\U000118CF\U000118D0\U000118D1\U000118D2\U000118D3'
-                    '\U000118D4\U000118D5\U000118D6\U000118D7\U000118D8\U000118D9\U000118DA\U000118DB\U000118DC\U000118DD\U000118DE\U000118DF\U00016E60'
-                    '\U00016E61\U00016E62\U00016E63\U00016E64\U00016E65\U00016E66\U00016E67\U00016E68\U00016E69\U00016E6A\U00016E6B\U00016E6C\U00016E6D'
-                    '\U00016E6E\U00016E6F\U00016E70\U00016E71\U00016E72\U00016E73\U00016E74\U00016E75\U00016E76\U00016E77\U00016E78\U00016E79\U00016E7A'
-                    '\U00016E7B\U00016E7C\U00016E7D\U00016E7E\U00016E7F\U0001E922\U0001E923\U0001E924\U0001E925\U0001E926\U0001E927\U0001E928\U0001E929'
-                    '\U0001E92A\U0001E92B\U0001E92C\U0001E92D\U0001E92E\U0001E92F\U0001E930\U0001E931\U0001E932\U0001E933\U0001E934\U0001E935\U0001E936'
-                    '\U0001E937\U0001E938\U0001E939\U0001E93A\U0001E93B\U0001E93C\U0001E93D\U0001E93E\U0001E93F\U0001E940\U0001E941\U0001E942\U0001E943');
-        END IF;
+    IF v_text ~ E'[\u0460-\u052E]' THEN
+        v_text := translate(v_text,
+            E'\u0460\u0462\u0464\u0466\u0468\u046A\u046C\u046E\u0470\u0472\u0474\u0476\u0478\u047A\u047C\u047E\u0480\u048A\u048C\u048E\u0490\u0492\u0494'
+                '\u0496\u0498\u049A\u049C\u049E\u04A0\u04A2\u04A4\u04A6\u04A8\u04AA\u04AC\u04AE\u04B0\u04B2\u04B4\u04B6\u04B8\u04BA\u04BC\u04BE\u04C0'
+                '\u04C1\u04C3\u04C5\u04C7\u04C9\u04CB\u04CD\u04D0\u04D2\u04D4\u04D6\u04D8\u04DA\u04DC\u04DE\u04E0\u04E2\u04E4\u04E6\u04E8\u04EA\u04EC'
+                '\u04EE\u04F0\u04F2\u04F4\u04F6\u04F8\u04FA\u04FC\u04FE\u0500\u0502\u0504\u0506\u0508\u050A\u050C\u050E\u0510\u0512\u0514\u0516\u0518'
+                '\u051A\u051C\u051E\u0520\u0522\u0524\u0526\u0528\u052A\u052C\u052E',
+            E'\u0461\u0463\u0465\u0467\u0469\u046B\u046D\u046F\u0471\u0473\u0475\u0477\u0479\u047B\u047D\u047F\u0481\u048B\u048D\u048F\u0491\u0493\u0495'
+                '\u0497\u0499\u049B\u049D\u049F\u04A1\u04A3\u04A5\u04A7\u04A9\u04AB\u04AD\u04AF\u04B1\u04B3\u04B5\u04B7\u04B9\u04BB\u04BD\u04BF\u04CF'
+                '\u04C2\u04C4\u04C6\u04C8\u04CA\u04CC\u04CE\u04D1\u04D3\u04D5\u04D7\u04D9\u04DB\u04DD\u04DF\u04E1\u04E3\u04E5\u04E7\u04E9\u04EB\u04ED'
+                '\u04EF\u04F1\u04F3\u04F5\u04F7\u04F9\u04FB\u04FD\u04FF\u0501\u0503\u0505\u0507\u0509\u050B\u050D\u050F\u0511\u0513\u0515\u0517\u0519'
+                '\u051B\u051D\u051F\u0521\u0523\u0525\u0527\u0529\u052B\u052D\u052F');
+    END IF;
+    IF v_text ~ E'[\u0531-\u10CD]' THEN
+        v_text := translate(v_text,
+            E'\u0531\u0532\u0533\u0534\u0535\u0536\u0537\u0538\u0539\u053A\u053B\u053C\u053D\u053E\u053F\u0540\u0541\u0542\u0543\u0544\u0545\u0546\u0547'
+                '\u0548\u0549\u054A\u054B\u054C\u054D\u054E\u054F\u0550\u0551\u0552\u0553\u0554\u0555\u0556\u10A0\u10A1\u10A2\u10A3\u10A4\u10A5\u10A6'
+                '\u10A7\u10A8\u10A9\u10AA\u10AB\u10AC\u10AD\u10AE\u10AF\u10B0\u10B1\u10B2\u10B3\u10B4\u10B5\u10B6\u10B7\u10B8\u10B9\u10BA\u10BB\u10BC'
+                '\u10BD\u10BE\u10BF\u10C0\u10C1\u10C2\u10C3\u10C4\u10C5\u10C7\u10CD',
+            E'\u0561\u0562\u0563\u0564\u0565\u0566\u0567\u0568\u0569\u056A\u056B\u056C\u056D\u056E\u056F\u0570\u0571\u0572\u0573\u0574\u0575\u0576\u0577'
+                '\u0578\u0579\u057A\u057B\u057C\u057D\u057E\u057F\u0580\u0581\u0582\u0583\u0584\u0585\u0586\u2D00\u2D01\u2D02\u2D03\u2D04\u2D05\u2D06'
+                '\u2D07\u2D08\u2D09\u2D0A\u2D0B\u2D0C\u2D0D\u2D0E\u2D0F\u2D10\u2D11\u2D12\u2D13\u2D14\u2D15\u2D16\u2D17\u2D18\u2D19\u2D1A\u2D1B\u2D1C'
+                '\u2D1D\u2D1E\u2D1F\u2D20\u2D21\u2D22\u2D23\u2D24\u2D25\u2D27\u2D2D');
+    END IF;
+    IF v_text ~ E'[\u13A0-\u1CBF]' THEN
+        v_text := translate(v_text,
+            E'\u13A0\u13A1\u13A2\u13A3\u13A4\u13A5\u13A6\u13A7\u13A8\u13A9\u13AA\u13AB\u13AC\u13AD\u13AE\u13AF\u13B0\u13B1\u13B2\u13B3\u13B4\u13B5\u13B6'
+                '\u13B7\u13B8\u13B9\u13BA\u13BB\u13BC\u13BD\u13BE\u13BF\u13C0\u13C1\u13C2\u13C3\u13C4\u13C5\u13C6\u13C7\u13C8\u13C9\u13CA\u13CB\u13CC'
+                '\u13CD\u13CE\u13CF\u13D0\u13D1\u13D2\u13D3\u13D4\u13D5\u13D6\u13D7\u13D8\u13D9\u13DA\u13DB\u13DC\u13DD\u13DE\u13DF\u13E0\u13E1\u13E2'
+                '\u13E3\u13E4\u13E5\u13E6\u13E7\u13E8\u13E9\u13EA\u13EB\u13EC\u13ED\u13EE\u13EF\u13F0\u13F1\u13F2\u13F3\u13F4\u13F5\u1C90\u1C91\u1C92'
+                '\u1C93\u1C94\u1C95\u1C96\u1C97\u1C98\u1C99\u1C9A\u1C9B\u1C9C\u1C9D\u1C9E\u1C9F\u1CA0\u1CA1\u1CA2\u1CA3\u1CA4\u1CA5\u1CA6\u1CA7\u1CA8'
+                '\u1CA9\u1CAA\u1CAB\u1CAC\u1CAD\u1CAE\u1CAF\u1CB0\u1CB1\u1CB2\u1CB3\u1CB4\u1CB5\u1CB6\u1CB7\u1CB8\u1CB9\u1CBA\u1CBD\u1CBE\u1CBF',
+            E'\uAB70\uAB71\uAB72\uAB73\uAB74\uAB75\uAB76\uAB77\uAB78\uAB79\uAB7A\uAB7B\uAB7C\uAB7D\uAB7E\uAB7F\uAB80\uAB81\uAB82\uAB83\uAB84\uAB85\uAB86'
+                '\uAB87\uAB88\uAB89\uAB8A\uAB8B\uAB8C\uAB8D\uAB8E\uAB8F\uAB90\uAB91\uAB92\uAB93\uAB94\uAB95\uAB96\uAB97\uAB98\uAB99\uAB9A\uAB9B\uAB9C'
+                '\uAB9D\uAB9E\uAB9F\uABA0\uABA1\uABA2\uABA3\uABA4\uABA5\uABA6\uABA7\uABA8\uABA9\uABAA\uABAB\uABAC\uABAD\uABAE\uABAF\uABB0\uABB1\uABB2'
+                '\uABB3\uABB4\uABB5\uABB6\uABB7\uABB8\uABB9\uABBA\uABBB\uABBC\uABBD\uABBE\uABBF\u13F8\u13F9\u13FA\u13FB\u13FC\u13FD\u10D0\u10D1\u10D2'
+                '\u10D3\u10D4\u10D5\u10D6\u10D7\u10D8\u10D9\u10DA\u10DB\u10DC\u10DD\u10DE\u10DF\u10E0\u10E1\u10E2\u10E3\u10E4\u10E5\u10E6\u10E7\u10E8'
+                '\u10E9\u10EA\u10EB\u10EC\u10ED\u10EE\u10EF\u10F0\u10F1\u10F2\u10F3\u10F4\u10F5\u10F6\u10F7\u10F8\u10F9\u10FA\u10FD\u10FE\u10FF');
+    END IF;
+    IF v_text ~ E'[\u1E00-\u1EFE]' THEN
+        v_text := translate(v_text,
+            E'\u1E00\u1E02\u1E04\u1E06\u1E08\u1E0A\u1E0C\u1E0E\u1E10\u1E12\u1E14\u1E16\u1E18\u1E1A\u1E1C\u1E1E\u1E20\u1E22\u1E24\u1E26\u1E28\u1E2A\u1E2C'
+                '\u1E2E\u1E30\u1E32\u1E34\u1E36\u1E38\u1E3A\u1E3C\u1E3E\u1E40\u1E42\u1E44\u1E46\u1E48\u1E4A\u1E4C\u1E4E\u1E50\u1E52\u1E54\u1E56\u1E58'
+                '\u1E5A\u1E5C\u1E5E\u1E60\u1E62\u1E64\u1E66\u1E68\u1E6A\u1E6C\u1E6E\u1E70\u1E72\u1E74\u1E76\u1E78\u1E7A\u1E7C\u1E7E\u1E80\u1E82\u1E84'
+                '\u1E86\u1E88\u1E8A\u1E8C\u1E8E\u1E90\u1E92\u1E94\u1E9E\u1EA0\u1EA2\u1EA4\u1EA6\u1EA8\u1EAA\u1EAC\u1EAE\u1EB0\u1EB2\u1EB4\u1EB6\u1EB8'
+                '\u1EBA\u1EBC\u1EBE\u1EC0\u1EC2\u1EC4\u1EC6\u1EC8\u1ECA\u1ECC\u1ECE\u1ED0\u1ED2\u1ED4\u1ED6\u1ED8\u1EDA\u1EDC\u1EDE\u1EE0\u1EE2\u1EE4'
+                '\u1EE6\u1EE8\u1EEA\u1EEC\u1EEE\u1EF0\u1EF2\u1EF4\u1EF6\u1EF8\u1EFA\u1EFC\u1EFE',
+            E'\u1E01\u1E03\u1E05\u1E07\u1E09\u1E0B\u1E0D\u1E0F\u1E11\u1E13\u1E15\u1E17\u1E19\u1E1B\u1E1D\u1E1F\u1E21\u1E23\u1E25\u1E27\u1E29\u1E2B\u1E2D'
+                '\u1E2F\u1E31\u1E33\u1E35\u1E37\u1E39\u1E3B\u1E3D\u1E3F\u1E41\u1E43\u1E45\u1E47\u1E49\u1E4B\u1E4D\u1E4F\u1E51\u1E53\u1E55\u1E57\u1E59'
+                '\u1E5B\u1E5D\u1E5F\u1E61\u1E63\u1E65\u1E67\u1E69\u1E6B\u1E6D\u1E6F\u1E71\u1E73\u1E75\u1E77\u1E79\u1E7B\u1E7D\u1E7F\u1E81\u1E83\u1E85'
+                '\u1E87\u1E89\u1E8B\u1E8D\u1E8F\u1E91\u1E93\u1E95\u00DF\u1EA1\u1EA3\u1EA5\u1EA7\u1EA9\u1EAB\u1EAD\u1EAF\u1EB1\u1EB3\u1EB5\u1EB7\u1EB9'
+                '\u1EBB\u1EBD\u1EBF\u1EC1\u1EC3\u1EC5\u1EC7\u1EC9\u1ECB\u1ECD\u1ECF\u1ED1\u1ED3\u1ED5\u1ED7\u1ED9\u1EDB\u1EDD\u1EDF\u1EE1\u1EE3\u1EE5'
+                '\u1EE7\u1EE9\u1EEB\u1EED\u1EEF\u1EF1\u1EF3\u1EF5\u1EF7\u1EF9\u1EFB\u1EFD\u1EFF');
+    END IF;
+    IF v_text ~ E'[\u1F08-\u1FFC]' THEN
+        v_text := translate(v_text,
+            E'\u1F08\u1F09\u1F0A\u1F0B\u1F0C\u1F0D\u1F0E\u1F0F\u1F18\u1F19\u1F1A\u1F1B\u1F1C\u1F1D\u1F28\u1F29\u1F2A\u1F2B\u1F2C\u1F2D\u1F2E\u1F2F\u1F38'
+                '\u1F39\u1F3A\u1F3B\u1F3C\u1F3D\u1F3E\u1F3F\u1F48\u1F49\u1F4A\u1F4B\u1F4C\u1F4D\u1F59\u1F5B\u1F5D\u1F5F\u1F68\u1F69\u1F6A\u1F6B\u1F6C'
+                '\u1F6D\u1F6E\u1F6F\u1F88\u1F89\u1F8A\u1F8B\u1F8C\u1F8D\u1F8E\u1F8F\u1F98\u1F99\u1F9A\u1F9B\u1F9C\u1F9D\u1F9E\u1F9F\u1FA8\u1FA9\u1FAA'
+                '\u1FAB\u1FAC\u1FAD\u1FAE\u1FAF\u1FB8\u1FB9\u1FBA\u1FBB\u1FBC\u1FC8\u1FC9\u1FCA\u1FCB\u1FCC\u1FD8\u1FD9\u1FDA\u1FDB\u1FE8\u1FE9\u1FEA'
+                '\u1FEB\u1FEC\u1FF8\u1FF9\u1FFA\u1FFB\u1FFC',
+            E'\u1F00\u1F01\u1F02\u1F03\u1F04\u1F05\u1F06\u1F07\u1F10\u1F11\u1F12\u1F13\u1F14\u1F15\u1F20\u1F21\u1F22\u1F23\u1F24\u1F25\u1F26\u1F27\u1F30'
+                '\u1F31\u1F32\u1F33\u1F34\u1F35\u1F36\u1F37\u1F40\u1F41\u1F42\u1F43\u1F44\u1F45\u1F51\u1F53\u1F55\u1F57\u1F60\u1F61\u1F62\u1F63\u1F64'
+                '\u1F65\u1F66\u1F67\u1F80\u1F81\u1F82\u1F83\u1F84\u1F85\u1F86\u1F87\u1F90\u1F91\u1F92\u1F93\u1F94\u1F95\u1F96\u1F97\u1FA0\u1FA1\u1FA2'
+                '\u1FA3\u1FA4\u1FA5\u1FA6\u1FA7\u1FB0\u1FB1\u1F70\u1F71\u1FB3\u1F72\u1F73\u1F74\u1F75\u1FC3\u1FD0\u1FD1\u1F76\u1F77\u1FE0\u1FE1\u1F7A'
+                '\u1F7B\u1FE5\u1F78\u1F79\u1F7C\u1F7D\u1FF3');
+    END IF;
+    IF v_text ~ E'[\u2126-\u2CF2]' THEN
+        v_text := translate(v_text,
+            E'\u2126\u212A\u212B\u2132\u2160\u2161\u2162\u2163\u2164\u2165\u2166\u2167\u2168\u2169\u216A\u216B\u216C\u216D\u216E\u216F\u2183\u24B6\u24B7'
+                '\u24B8\u24B9\u24BA\u24BB\u24BC\u24BD\u24BE\u24BF\u24C0\u24C1\u24C2\u24C3\u24C4\u24C5\u24C6\u24C7\u24C8\u24C9\u24CA\u24CB\u24CC\u24CD'
+                '\u24CE\u24CF\u2C00\u2C01\u2C02\u2C03\u2C04\u2C05\u2C06\u2C07\u2C08\u2C09\u2C0A\u2C0B\u2C0C\u2C0D\u2C0E\u2C0F\u2C10\u2C11\u2C12\u2C13'
+                '\u2C14\u2C15\u2C16\u2C17\u2C18\u2C19\u2C1A\u2C1B\u2C1C\u2C1D\u2C1E\u2C1F\u2C20\u2C21\u2C22\u2C23\u2C24\u2C25\u2C26\u2C27\u2C28\u2C29'
+                '\u2C2A\u2C2B\u2C2C\u2C2D\u2C2E\u2C2F\u2C60\u2C62\u2C63\u2C64\u2C67\u2C69\u2C6B\u2C6D\u2C6E\u2C6F\u2C70\u2C72\u2C75\u2C7E\u2C7F\u2C80'
+                '\u2C82\u2C84\u2C86\u2C88\u2C8A\u2C8C\u2C8E\u2C90\u2C92\u2C94\u2C96\u2C98\u2C9A\u2C9C\u2C9E\u2CA0\u2CA2\u2CA4\u2CA6\u2CA8\u2CAA\u2CAC'
+                '\u2CAE\u2CB0\u2CB2\u2CB4\u2CB6\u2CB8\u2CBA\u2CBC\u2CBE\u2CC0\u2CC2\u2CC4\u2CC6\u2CC8\u2CCA\u2CCC\u2CCE\u2CD0\u2CD2\u2CD4\u2CD6\u2CD8'
+                '\u2CDA\u2CDC\u2CDE\u2CE0\u2CE2\u2CEB\u2CED\u2CF2',
+            E'\u03C9\u006B\u00E5\u214E\u2170\u2171\u2172\u2173\u2174\u2175\u2176\u2177\u2178\u2179\u217A\u217B\u217C\u217D\u217E\u217F\u2184\u24D0\u24D1'
+                '\u24D2\u24D3\u24D4\u24D5\u24D6\u24D7\u24D8\u24D9\u24DA\u24DB\u24DC\u24DD\u24DE\u24DF\u24E0\u24E1\u24E2\u24E3\u24E4\u24E5\u24E6\u24E7'
+                '\u24E8\u24E9\u2C30\u2C31\u2C32\u2C33\u2C34\u2C35\u2C36\u2C37\u2C38\u2C39\u2C3A\u2C3B\u2C3C\u2C3D\u2C3E\u2C3F\u2C40\u2C41\u2C42\u2C43'
+                '\u2C44\u2C45\u2C46\u2C47\u2C48\u2C49\u2C4A\u2C4B\u2C4C\u2C4D\u2C4E\u2C4F\u2C50\u2C51\u2C52\u2C53\u2C54\u2C55\u2C56\u2C57\u2C58\u2C59'
+                '\u2C5A\u2C5B\u2C5C\u2C5D\u2C5E\u2C5F\u2C61\u026B\u1D7D\u027D\u2C68\u2C6A\u2C6C\u0251\u0271\u0250\u0252\u2C73\u2C76\u023F\u0240\u2C81'
+                '\u2C83\u2C85\u2C87\u2C89\u2C8B\u2C8D\u2C8F\u2C91\u2C93\u2C95\u2C97\u2C99\u2C9B\u2C9D\u2C9F\u2CA1\u2CA3\u2CA5\u2CA7\u2CA9\u2CAB\u2CAD'
+                '\u2CAF\u2CB1\u2CB3\u2CB5\u2CB7\u2CB9\u2CBB\u2CBD\u2CBF\u2CC1\u2CC3\u2CC5\u2CC7\u2CC9\u2CCB\u2CCD\u2CCF\u2CD1\u2CD3\u2CD5\u2CD7\u2CD9'
+                '\u2CDB\u2CDD\u2CDF\u2CE1\u2CE3\u2CEC\u2CEE\u2CF3');
+    END IF;
+    IF v_text ~ E'[\uA640-\uA7F5]' THEN
+        v_text := translate(v_text,
+            E'\uA640\uA642\uA644\uA646\uA648\uA64A\uA64C\uA64E\uA650\uA652\uA654\uA656\uA658\uA65A\uA65C\uA65E\uA660\uA662\uA664\uA666\uA668\uA66A\uA66C'
+                '\uA680\uA682\uA684\uA686\uA688\uA68A\uA68C\uA68E\uA690\uA692\uA694\uA696\uA698\uA69A\uA722\uA724\uA726\uA728\uA72A\uA72C\uA72E\uA732'
+                '\uA734\uA736\uA738\uA73A\uA73C\uA73E\uA740\uA742\uA744\uA746\uA748\uA74A\uA74C\uA74E\uA750\uA752\uA754\uA756\uA758\uA75A\uA75C\uA75E'
+                '\uA760\uA762\uA764\uA766\uA768\uA76A\uA76C\uA76E\uA779\uA77B\uA77D\uA77E\uA780\uA782\uA784\uA786\uA78B\uA78D\uA790\uA792\uA796\uA798'
+                '\uA79A\uA79C\uA79E\uA7A0\uA7A2\uA7A4\uA7A6\uA7A8\uA7AA\uA7AB\uA7AC\uA7AD\uA7AE\uA7B0\uA7B1\uA7B2\uA7B3\uA7B4\uA7B6\uA7B8\uA7BA\uA7BC'
+                '\uA7BE\uA7C0\uA7C2\uA7C4\uA7C5\uA7C6\uA7C7\uA7C9\uA7D0\uA7D6\uA7D8\uA7F5',
+            E'\uA641\uA643\uA645\uA647\uA649\uA64B\uA64D\uA64F\uA651\uA653\uA655\uA657\uA659\uA65B\uA65D\uA65F\uA661\uA663\uA665\uA667\uA669\uA66B\uA66D'
+                '\uA681\uA683\uA685\uA687\uA689\uA68B\uA68D\uA68F\uA691\uA693\uA695\uA697\uA699\uA69B\uA723\uA725\uA727\uA729\uA72B\uA72D\uA72F\uA733'
+                '\uA735\uA737\uA739\uA73B\uA73D\uA73F\uA741\uA743\uA745\uA747\uA749\uA74B\uA74D\uA74F\uA751\uA753\uA755\uA757\uA759\uA75B\uA75D\uA75F'
+                '\uA761\uA763\uA765\uA767\uA769\uA76B\uA76D\uA76F\uA77A\uA77C\u1D79\uA77F\uA781\uA783\uA785\uA787\uA78C\u0265\uA791\uA793\uA797\uA799'
+                '\uA79B\uA79D\uA79F\uA7A1\uA7A3\uA7A5\uA7A7\uA7A9\u0266\u025C\u0261\u026C\u026A\u029E\u0287\u029D\uAB53\uA7B5\uA7B7\uA7B9\uA7BB\uA7BD'
+                '\uA7BF\uA7C1\uA7C3\uA794\u0282\u1D8E\uA7C8\uA7CA\uA7D1\uA7D7\uA7D9\uA7F6');
+    END IF;
+    IF v_text ~ E'[\uFF21-\uFF3A]' THEN
+        v_text := translate(v_text,
+            E'\uFF21\uFF22\uFF23\uFF24\uFF25\uFF26\uFF27\uFF28\uFF29\uFF2A\uFF2B\uFF2C\uFF2D\uFF2E\uFF2F\uFF30\uFF31\uFF32\uFF33\uFF34\uFF35\uFF36\uFF37'
+                '\uFF38\uFF39\uFF3A',
+            E'\uFF41\uFF42\uFF43\uFF44\uFF45\uFF46\uFF47\uFF48\uFF49\uFF4A\uFF4B\uFF4C\uFF4D\uFF4E\uFF4F\uFF50\uFF51\uFF52\uFF53\uFF54\uFF55\uFF56\uFF57'
+                '\uFF58\uFF59\uFF5A');
+    END IF;
+    IF v_text ~ E'[\U00010400-\U0001E921]' THEN
+        v_text := translate(v_text,
+            E'\U00010400\U00010401\U00010402\U00010403\U00010404\U00010405\U00010406\U00010407\U00010408\U00010409\U0001040A\U0001040B\U0001040C\U0001040D'
+                '\U0001040E\U0001040F\U00010410\U00010411\U00010412\U00010413\U00010414\U00010415\U00010416\U00010417\U00010418\U00010419\U0001041A'
+                '\U0001041B\U0001041C\U0001041D\U0001041E\U0001041F\U00010420\U00010421\U00010422\U00010423\U00010424\U00010425\U00010426\U00010427'
+                '\U000104B0\U000104B1\U000104B2\U000104B3\U000104B4\U000104B5\U000104B6\U000104B7\U000104B8\U000104B9\U000104BA\U000104BB\U000104BC'
+                '\U000104BD\U000104BE\U000104BF\U000104C0\U000104C1\U000104C2\U000104C3\U000104C4\U000104C5\U000104C6\U000104C7\U000104C8\U000104C9'
+                '\U000104CA\U000104CB\U000104CC\U000104CD\U000104CE\U000104CF\U000104D0\U000104D1\U000104D2\U000104D3\U00010570\U00010571\U00010572'
+                '\U00010573\U00010574\U00010575\U00010576\U00010577\U00010578\U00010579\U0001057A\U0001057C\U0001057D\U0001057E\U0001057F\U00010580'
+                '\U00010581\U00010582\U00010583\U00010584\U00010585\U00010586\U00010587\U00010588\U00010589\U0001058A\U0001058C\U0001058D\U0001058E'
+                '\U0001058F\U00010590\U00010591\U00010592\U00010594\U00010595\U00010C80\U00010C81\U00010C82\U00010C83\U00010C84\U00010C85\U00010C86'
+                '\U00010C87\U00010C88\U00010C89\U00010C8A\U00010C8B\U00010C8C\U00010C8D\U00010C8E\U00010C8F\U00010C90\U00010C91\U00010C92\U00010C93'
+                '\U00010C94\U00010C95\U00010C96\U00010C97\U00010C98\U00010C99\U00010C9A\U00010C9B\U00010C9C\U00010C9D\U00010C9E\U00010C9F\U00010CA0'
+                '\U00010CA1\U00010CA2\U00010CA3\U00010CA4\U00010CA5\U00010CA6\U00010CA7\U00010CA8\U00010CA9\U00010CAA\U00010CAB\U00010CAC\U00010CAD'
+                '\U00010CAE\U00010CAF\U00010CB0\U00010CB1\U00010CB2\U000118A0\U000118A1\U000118A2\U000118A3\U000118A4\U000118A5\U000118A6\U000118A7'
+                '\U000118A8\U000118A9\U000118AA\U000118AB\U000118AC\U000118AD\U000118AE\U000118AF\U000118B0\U000118B1\U000118B2\U000118B3\U000118B4'
+                '\U000118B5\U000118B6\U000118B7\U000118B8\U000118B9\U000118BA\U000118BB\U000118BC\U000118BD\U000118BE\U000118BF\U00016E40\U00016E41'
+                '\U00016E42\U00016E43\U00016E44\U00016E45\U00016E46\U00016E47\U00016E48\U00016E49\U00016E4A\U00016E4B\U00016E4C\U00016E4D\U00016E4E'
+                '\U00016E4F\U00016E50\U00016E51\U00016E52\U00016E53\U00016E54\U00016E55\U00016E56\U00016E57\U00016E58\U00016E59\U00016E5A\U00016E5B'
+                '\U00016E5C\U00016E5D\U00016E5E\U00016E5F\U0001E900\U0001E901\U0001E902\U0001E903\U0001E904\U0001E905\U0001E906\U0001E907\U0001E908'
+                '\U0001E909\U0001E90A\U0001E90B\U0001E90C\U0001E90D\U0001E90E\U0001E90F\U0001E910\U0001E911\U0001E912\U0001E913\U0001E914\U0001E915'
+                '\U0001E916\U0001E917\U0001E918\U0001E919\U0001E91A\U0001E91B\U0001E91C\U0001E91D\U0001E91E\U0001E91F\U0001E920\U0001E921',
+            E'\U00010428\U00010429\U0001042A\U0001042B\U0001042C\U0001042D\U0001042E\U0001042F\U00010430\U00010431\U00010432\U00010433\U00010434\U00010435'
+                '\U00010436\U00010437\U00010438\U00010439\U0001043A\U0001043B\U0001043C\U0001043D\U0001043E\U0001043F\U00010440\U00010441\U00010442'
+                '\U00010443\U00010444\U00010445\U00010446\U00010447\U00010448\U00010449\U0001044A\U0001044B\U0001044C\U0001044D\U0001044E\U0001044F'
+                '\U000104D8\U000104D9\U000104DA\U000104DB\U000104DC\U000104DD\U000104DE\U000104DF\U000104E0\U000104E1\U000104E2\U000104E3\U000104E4'
+                '\U000104E5\U000104E6\U000104E7\U000104E8\U000104E9\U000104EA\U000104EB\U000104EC\U000104ED\U000104EE\U000104EF\U000104F0\U000104F1'
+                '\U000104F2\U000104F3\U000104F4\U000104F5\U000104F6\U000104F7\U000104F8\U000104F9\U000104FA\U000104FB\U00010597\U00010598\U00010599'
+                '\U0001059A\U0001059B\U0001059C\U0001059D\U0001059E\U0001059F\U000105A0\U000105A1\U000105A3\U000105A4\U000105A5\U000105A6\U000105A7'
+                '\U000105A8\U000105A9\U000105AA\U000105AB\U000105AC\U000105AD\U000105AE\U000105AF\U000105B0\U000105B1\U000105B3\U000105B4\U000105B5'
+                '\U000105B6\U000105B7\U000105B8\U000105B9\U000105BB\U000105BC\U00010CC0\U00010CC1\U00010CC2\U00010CC3\U00010CC4\U00010CC5\U00010CC6'
+                '\U00010CC7\U00010CC8\U00010CC9\U00010CCA\U00010CCB\U00010CCC\U00010CCD\U00010CCE\U00010CCF\U00010CD0\U00010CD1\U00010CD2\U00010CD3'
+                '\U00010CD4\U00010CD5\U00010CD6\U00010CD7\U00010CD8\U00010CD9\U00010CDA\U00010CDB\U00010CDC\U00010CDD\U00010CDE\U00010CDF\U00010CE0'
+                '\U00010CE1\U00010CE2\U00010CE3\U00010CE4\U00010CE5\U00010CE6\U00010CE7\U00010CE8\U00010CE9\U00010CEA\U00010CEB\U00010CEC\U00010CED'
+                '\U00010CEE\U00010CEF\U00010CF0\U00010CF1\U00010CF2\U000118C0\U000118C1\U000118C2\U000118C3\U000118C4\U000118C5\U000118C6\U000118C7'
+                '\U000118C8\U000118C9\U000118CA\U000118CB\U000118CC\U000118CD\U000118CE\U000118CF\U000118D0\U000118D1\U000118D2\U000118D3\U000118D4'
+                '\U000118D5\U000118D6\U000118D7\U000118D8\U000118D9\U000118DA\U000118DB\U000118DC\U000118DD\U000118DE\U000118DF\U00016E60\U00016E61'
+                '\U00016E62\U00016E63\U00016E64\U00016E65\U00016E66\U00016E67\U00016E68\U00016E69\U00016E6A\U00016E6B\U00016E6C\U00016E6D\U00016E6E'
+                '\U00016E6F\U00016E70\U00016E71\U00016E72\U00016E73\U00016E74\U00016E75\U00016E76\U00016E77\U00016E78\U00016E79\U00016E7A\U00016E7B'
+                '\U00016E7C\U00016E7D\U00016E7E\U00016E7F\U0001E922\U0001E923\U0001E924\U0001E925\U0001E926\U0001E927\U0001E928\U0001E929\U0001E92A'
+                '\U0001E92B\U0001E92C\U0001E92D\U0001E92E\U0001E92F\U0001E930\U0001E931\U0001E932\U0001E933\U0001E934\U0001E935\U0001E936\U0001E937'
+                '\U0001E938\U0001E939\U0001E93A\U0001E93B\U0001E93C\U0001E93D\U0001E93E\U0001E93F\U0001E940\U0001E941\U0001E942\U0001E943');
+    END IF;
+    IF octet_length(v_upper) < 100 THEN
+        RETURN translate(v_whole, v_upper, v_text);
     END IF;
     RETURN v_text;
 END
@@ -1346,25 +1437,6 @@ COMMENT ON FUNCTION mnemo._token_gap_short() IS
     'Pattern for what separates tokens, with the tokens that are too short between them: one code '
     'point, or two that are not both Hangul. Never NULL. Raises nothing.';
 
-CREATE FUNCTION mnemo._token_set(
-    p_words text
-)
-RETURNS text[]
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE
-    -- Sorted by bytes and without duplicates is what a tsvector is, and making one is much cheaper
-    -- than an aggregate; a lexeme must stay below 2048 bytes.
-    WHEN octet_length(p_words) < 2000
-        THEN tsvector_to_array(array_to_tsvector(string_to_array(p_words COLLATE "C", ' ')))
-    ELSE (
-        SELECT array_agg(DISTINCT t.token COLLATE "C" ORDER BY t.token COLLATE "C")
-          FROM unnest(string_to_array(p_words COLLATE "C", ' ')) AS t(token)
-    )
-END;
-COMMENT ON FUNCTION mnemo._token_set(text) IS
-    'The words of a text that are separated by single spaces, sorted by code point, no duplicates. '
-    'NULL gives NULL. For internal use: empty words are not expected.';
-
 CREATE FUNCTION mnemo._signature_tokens_wide(
     p_query text
 )
@@ -1418,19 +1490,26 @@ BEGIN
         regexp_replace(' ' || v_text || ' ', mnemo._token_gap_short(), ' ', 'g'), ' '
     ));
     IF v_pairs IS NOT NULL THEN
-        RETURN mnemo._token_set(btrim(v_pairs || ' ' || v_words, ' '));
-    END IF;
-    IF v_words = '' THEN
+        v_words := btrim(v_pairs || ' ' || v_words, ' ');
+    ELSIF v_words = '' THEN
         v_words := mnemo._lower(btrim(
             regexp_replace(' ' || v_text, mnemo._token_gap(), ' ', 'g'), ' '
         ));
     END IF;
-    IF v_words <> '' THEN
-        RETURN mnemo._token_set(v_words);
+    IF v_words = '' THEN
+        RETURN ARRAY[mnemo._lower(coalesce(
+            nullif(mnemo._trim(v_text) COLLATE "C", ''), mnemo._trim(p_query)
+        ))];
     END IF;
-    RETURN ARRAY[mnemo._lower(coalesce(
-        nullif(mnemo._trim(v_text) COLLATE "C", ''), mnemo._trim(p_query)
-    ))];
+    -- Sorted by bytes and without duplicates is what a tsvector is, and making one is much cheaper
+    -- than an aggregate; but its words must be shorter than 2048 bytes.
+    IF octet_length(v_words) < 2000 THEN
+        RETURN tsvector_to_array(array_to_tsvector(string_to_array(v_words, ' ')));
+    END IF;
+    RETURN (
+        SELECT array_agg(DISTINCT t.token COLLATE "C" ORDER BY t.token COLLATE "C")
+          FROM unnest(string_to_array(v_words, ' ')) AS t(token)
+    );
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._signature_tokens_wide(text) IS
@@ -1667,9 +1746,9 @@ RETURN coalesce(
     AND jsonb_typeof(p_payload -> 'outcome_score') = 'number'
     AND jsonb_typeof(coalesce(p_payload -> 'context', 'null')) IN ('string', 'null')
     AND jsonb_array_length(p_payload -> 'signature_tokens') > 0
-    AND NOT p_payload @? '$.signature_tokens[*] ? (@.type() != "string")'
-    AND NOT p_payload @? '$.steps[*] ? (@.type() != "string")'
-    AND NOT p_payload @? '$.chunk_ids[*] ? (@.type() != "string")',
+    AND NOT p_payload @? 'strict $.signature_tokens[*] ? (@.type() != "string")'
+    AND NOT p_payload @? 'strict $.steps[*] ? (@.type() != "string")'
+    AND NOT p_payload @? 'strict $.chunk_ids[*] ? (@.type() != "string")',
     false
 );
 COMMENT ON FUNCTION mnemo._is_plan_payload(jsonb) IS
@@ -2487,6 +2566,7 @@ AS $fn$
 BEGIN
     EXECUTE format('REVOKE ALL ON ALL FUNCTIONS IN SCHEMA mnemo FROM %I', p_role);
     EXECUTE format('REVOKE ALL ON ALL TABLES IN SCHEMA mnemo FROM %I', p_role);
+    EXECUTE format('REVOKE ALL ON TYPE mnemo._problem, mnemo._plan_input FROM %I', p_role);
     EXECUTE format('REVOKE ALL ON SCHEMA mnemo FROM %I', p_role);
 END
 $fn$;
@@ -2524,7 +2604,7 @@ BEGIN
           FROM pg_proc AS p
           JOIN pg_namespace AS n ON n.oid = p.pronamespace
          WHERE n.nspname = 'mnemo'
-           AND p.proname NOT LIKE '\_%'
+           AND left(p.proname, 1) <> '_'
            AND (p_level = 'admin' OR p.proname <> ALL (mnemo._admin_functions()))
          ORDER BY 1
     LOOP
@@ -2634,7 +2714,7 @@ SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 BEGIN
     IF p_name IN ('similarity_threshold', 'minimum_threshold', 'success_threshold') THEN
-        IF p_value COLLATE "C" !~ '^(0(\.[0-9]{1,15})?|1(\.0{1,15})?)$' THEN
+        IF p_value COLLATE "C" !~ '^(0([.][0-9]{1,15})?|1([.]0{1,15})?)$' THEN
             RETURN mnemo._argument('p_value',
                 format('%s must be a number from 0 to 1; got %s', p_name, mnemo._shown(p_value)),
                 'write it as a decimal, such as 0.7');
@@ -2642,15 +2722,6 @@ BEGIN
         IF p_name = 'minimum_threshold' AND p_value::numeric = 0 THEN
             RETURN mnemo._argument('p_value', 'minimum_threshold must be above 0',
                 'a threshold of 0 would make every plan a hit');
-        END IF;
-        IF p_name = 'minimum_threshold'
-           AND p_value::numeric > mnemo._setting('similarity_threshold', p_org_id)::numeric
-           OR p_name = 'similarity_threshold'
-           AND p_value::numeric < mnemo._setting('minimum_threshold', p_org_id)::numeric THEN
-            RETURN mnemo._argument('p_value',
-                format('minimum_threshold must not be above similarity_threshold; got %s for %s',
-                    p_value, p_name),
-                'change the other setting first');
         END IF;
     ELSIF p_name = 'experience_memory' THEN
         IF p_value NOT IN ('on', 'off') THEN
@@ -2723,8 +2794,8 @@ COMMENT ON FUNCTION mnemo.configure(text, text, text) IS
     'Sets a setting for the database, or for one organisation when p_org_id is given; p_value NULL '
     'goes back to the default (for an organisation: to the database''s value). Returns the value '
     'in force. Settings: experience_memory (off), similarity_threshold (0.7), minimum_threshold '
-    '(0.3), success_threshold (0.5), guard (off), default_agent_id (default), default_org_id '
-    '(default). Level admin only. Errors: 42501 not an administrator; 22023 unknown name, value '
+    '(0.3; a recall that names no threshold uses the greater of the two), success_threshold (0.5), '
+    'guard (off), default_agent_id (default), default_org_id (default). Level admin only. Errors: 42501 not an administrator; 22023 unknown name, value '
     'out of range.';
 
 CREATE FUNCTION mnemo.setting(
@@ -2770,8 +2841,8 @@ CREATE FUNCTION mnemo._bytes_of_text(
 )
 RETURNS bytea
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE WHEN p_text IS NULL THEN '\x4e'::bytea
-    ELSE '\x54'::bytea || int8send(octet_length(p_text)) || mnemo._utf8(p_text) END;
+RETURN CASE WHEN p_text IS NULL THEN E'\\x4e'::bytea
+    ELSE E'\\x54'::bytea || int8send(octet_length(p_text)) || mnemo._utf8(p_text) END;
 COMMENT ON FUNCTION mnemo._bytes_of_text(text) IS 'T, length, UTF-8 bytes; N for NULL.';
 
 CREATE FUNCTION mnemo._bytes_of_list(
@@ -2783,7 +2854,7 @@ SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_item text;
-    v_bytes bytea := '\x4c'::bytea || int8send(cardinality(p_list));
+    v_bytes bytea := E'\\x4c'::bytea || int8send(cardinality(p_list));
 BEGIN
     FOREACH v_item IN ARRAY p_list LOOP
         v_bytes := v_bytes || mnemo._bytes_of_text(v_item);
@@ -2799,8 +2870,8 @@ CREATE FUNCTION mnemo._bytes_of_time(
 )
 RETURNS bytea
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE WHEN p_time IS NULL THEN '\x4e'::bytea
-    ELSE '\x49'::bytea || int8send(mnemo._micros(p_time)) END;
+RETURN CASE WHEN p_time IS NULL THEN E'\\x4e'::bytea
+    ELSE E'\\x49'::bytea || int8send(mnemo._micros(p_time)) END;
 COMMENT ON FUNCTION mnemo._bytes_of_time(timestamptz) IS
     'I, microseconds since 1970-01-01 UTC as 64 bits; N for NULL.';
 
@@ -2810,8 +2881,8 @@ CREATE FUNCTION mnemo._bytes_of_float(
 RETURNS bytea
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 -- Adding zero turns the negative zero into the positive one.
-RETURN CASE WHEN p_number IS NULL THEN '\x4e'::bytea
-    ELSE '\x46'::bytea || float8send(p_number + 0.0::double precision) END;
+RETURN CASE WHEN p_number IS NULL THEN E'\\x4e'::bytea
+    ELSE E'\\x46'::bytea || float8send(p_number + 0.0::double precision) END;
 COMMENT ON FUNCTION mnemo._bytes_of_float(double precision) IS
     'F, the IEEE 754 double, big-endian; N for NULL.';
 
@@ -2822,12 +2893,12 @@ RETURNS bytea
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE jsonb_typeof(p_value)
     WHEN 'string' THEN
-        '\x73'::bytea || int8send(octet_length(p_value #>> '{}')) || mnemo._utf8(p_value #>> '{}')
+        E'\\x73'::bytea || int8send(octet_length(p_value #>> '{}')) || mnemo._utf8(p_value #>> '{}')
     WHEN 'number' THEN
-        '\x64'::bytea || int8send(octet_length(trim_scale((p_value #>> '{}')::numeric)::text))
+        E'\\x64'::bytea || int8send(octet_length(trim_scale((p_value #>> '{}')::numeric)::text))
         || mnemo._utf8(trim_scale((p_value #>> '{}')::numeric)::text)
-    WHEN 'null' THEN '\x6e'::bytea
-    WHEN 'boolean' THEN CASE WHEN p_value = 'true' THEN '\x74'::bytea ELSE '\x66'::bytea END
+    WHEN 'null' THEN E'\\x6e'::bytea
+    WHEN 'boolean' THEN CASE WHEN p_value = 'true' THEN E'\\x74'::bytea ELSE E'\\x66'::bytea END
 END;
 COMMENT ON FUNCTION mnemo._bytes_of_scalar(jsonb) IS
     's and length and UTF-8 bytes for a string, d and length and plain decimal digits without '
@@ -2843,7 +2914,7 @@ AS $fn$
 BEGIN
     CASE jsonb_typeof(p_value)
     WHEN 'object' THEN
-        RETURN '\x6f'::bytea || (
+        RETURN E'\\x6f'::bytea || (
             SELECT int8send(count(*)) || coalesce(string_agg(
                        int8send(octet_length(e.key)) || mnemo._utf8(e.key)
                        || coalesce(mnemo._bytes_of_scalar(e.value), mnemo._bytes_of_json(e.value)),
@@ -2851,7 +2922,7 @@ BEGIN
               FROM jsonb_each(p_value) AS e
         );
     WHEN 'array' THEN
-        RETURN '\x61'::bytea || (
+        RETURN E'\\x61'::bytea || (
             SELECT int8send(count(*)) || coalesce(string_agg(
                        coalesce(mnemo._bytes_of_scalar(e.value), mnemo._bytes_of_json(e.value)),
                        ''::bytea ORDER BY e.place), '')
@@ -2873,15 +2944,15 @@ RETURNS bytea
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN sha256(
     mnemo._bytes_of_text('mnemo_pg memory 1')
-    || '\x42'::bytea || int8send(octet_length((p_record).nonce)) || (p_record).nonce
-    || '\x55'::bytea || uuid_send((p_record).id)
+    || E'\\x42'::bytea || int8send(octet_length((p_record).nonce)) || (p_record).nonce
+    || E'\\x55'::bytea || uuid_send((p_record).id)
     || mnemo._bytes_of_text((p_record).org_id)
     || mnemo._bytes_of_text((p_record).origin_org_id)
     || mnemo._bytes_of_text((p_record).agent_id)
     || mnemo._bytes_of_text((p_record).memory_type)
     || mnemo._bytes_of_text((p_record).content)
     || mnemo._bytes_of_list((p_record).tags)
-    || '\x4a'::bytea || mnemo._bytes_of_json((p_record).metadata)
+    || E'\\x4a'::bytea || mnemo._bytes_of_json((p_record).metadata)
     || mnemo._bytes_of_text((p_record).source_type)
     || mnemo._bytes_of_text((p_record).source_id)
     || mnemo._bytes_of_text((p_record).thread_id)
@@ -2910,6 +2981,8 @@ CREATE FUNCTION mnemo._write_memories(
 RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, mnemo, pg_temp
+-- JSON takes a number's digits from this setting.
+SET extra_float_digits = 1
 AS $fn$
 BEGIN
     INSERT INTO mnemo.memory SELECT r.* FROM unnest(p_records) AS r;
@@ -3130,12 +3203,13 @@ BEGIN
                 octet_length(p_record.metadata::text)),
             'keep large values outside and store their identifiers');
     END IF;
-    IF NOT isfinite(p_record.valid_from) THEN
-        RETURN mnemo._argument('p_valid_from', 'p_valid_from must be a finite time',
-            'leave it out for the time of writing');
-    ELSIF NOT isfinite(p_record.valid_to) THEN
-        RETURN mnemo._argument('p_valid_to', 'p_valid_to must be a finite time',
-            'leave it out for no end');
+    v_problem := coalesce(
+        mnemo._depth_problem('p_metadata', p_record.metadata),
+        mnemo._time_problem('p_valid_from', p_record.valid_from),
+        mnemo._time_problem('p_valid_to', p_record.valid_to)
+    );
+    IF v_problem.code IS NOT NULL THEN
+        RETURN v_problem;
     ELSIF p_record.valid_to <= p_record.valid_from THEN
         RETURN mnemo._argument('p_valid_to', 'p_valid_to must be after p_valid_from',
             'p_valid_from is the time of writing where it is not given');
@@ -3430,6 +3504,15 @@ $fn$;
 COMMENT ON FUNCTION mnemo._ids_problem(text, uuid[]) IS
     'The problem of a list of ids: NULL, empty, NULL elements, over 10,000; NULL for none.';
 
+CREATE FUNCTION mnemo._id_problem(
+    p_id uuid
+)
+RETURNS mnemo._problem
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN p_id IS NULL THEN mnemo._argument('p_id', 'p_id must not be NULL',
+    'pass the id that remember, remember_plan or a recall returned') END;
+COMMENT ON FUNCTION mnemo._id_problem(uuid) IS 'The problem of an id that is NULL; NULL for none.';
+
 CREATE FUNCTION mnemo._require_permission(
     p_parameter text,
     p_org_id text,
@@ -3482,7 +3565,7 @@ DECLARE
     v_caller record;
 BEGIN
     SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
-    PERFORM mnemo._raise_problem(mnemo._ids_problem('p_id', ARRAY[p_id]));
+    PERFORM mnemo._raise_problem(mnemo._id_problem(p_id));
     PERFORM mnemo._check_label('p_permission', 'permission', p_permission);
     RETURN EXISTS (
         SELECT
@@ -3600,6 +3683,7 @@ CREATE FUNCTION mnemo._recall_problem(
     p_scope text,
     p_tags text[],
     p_min_importance double precision,
+    p_thread_id text,
     p_source_types text[],
     p_weights jsonb
 )
@@ -3625,12 +3709,13 @@ BEGIN
         mnemo._label_list_problem('p_types', 'memory_type', p_types),
         mnemo._list_problem('p_tags', p_tags, 100, 256, 'tags'),
         mnemo._fraction_problem('p_min_importance', p_min_importance),
+        mnemo._texts_problem(ARRAY['p_thread_id'], ARRAY[p_thread_id], 256),
         mnemo._label_list_problem('p_source_types', 'source_type', p_source_types)
     );
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._recall_problem(
-    text, bigint, text, text[], text, text[], double precision, text[], jsonb
+    text, bigint, text, text[], text, text[], double precision, text, text[], jsonb
 ) IS 'The first problem of the arguments of mnemo.recall; NULL for none.';
 
 CREATE FUNCTION mnemo.recall(
@@ -3679,7 +3764,7 @@ BEGIN
     PERFORM mnemo._raise_problem(coalesce(
         mnemo._embedding_problem(p_embedding, p_model),
         mnemo._recall_problem(p_query, p_limit, p_strategy, p_types, p_scope, p_tags,
-            p_min_importance, p_source_types, p_weights)
+            p_min_importance, p_thread_id, p_source_types, p_weights)
     ));
     RETURN QUERY
     SELECT row_number() OVER (ORDER BY s.created_at DESC, s.id DESC), s.id, s.content, s.agent_id,
@@ -3861,7 +3946,7 @@ DECLARE
 BEGIN
     SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
     PERFORM mnemo._raise_problem(coalesce(
-        mnemo._ids_problem('p_id', ARRAY[p_id]),
+        mnemo._id_problem(p_id),
         mnemo._agents_problem('p_to_agents', p_to_agents),
         mnemo._ttl_problem(p_ttl)
     ));
@@ -3928,7 +4013,7 @@ DECLARE
 BEGIN
     SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
     PERFORM mnemo._raise_problem(coalesce(
-        mnemo._ids_problem('p_id', ARRAY[p_id]),
+        mnemo._id_problem(p_id),
         mnemo._agents_problem('p_from_agents', p_from_agents)
     ));
     v_record := mnemo._lock_shareable(p_id, v_caller.org_id, v_caller.agent_id);
@@ -4571,11 +4656,11 @@ BEGIN
             format('p_details has %s values for %s steps', jsonb_array_length(p_details), p_steps),
             'pass one JSON value for each step, null where a step has none');
     END IF;
-    RETURN NULL;
+    RETURN mnemo._depth_problem('p_details', p_details);
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._details_problem(jsonb, integer) IS
-    'The problem of details that are no array of one value a step; NULL for none.';
+    'The problem of details that are no array of one value a step, or too deep; NULL for none.';
 
 CREATE FUNCTION mnemo._payload_problem(
     p_input mnemo._plan_input
@@ -4612,16 +4697,23 @@ CREATE FUNCTION mnemo._plan_payload(
     p_outcome_score double precision
 )
 RETURNS jsonb
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN jsonb_build_object(
-    'query', (p_input).query,
-    'signature_tokens', p_tokens,
-    'steps', (p_input).steps,
-    'details', (p_input).details,
-    'chunk_ids', (p_input).chunk_ids,
-    'outcome_score', p_outcome_score,
-    'context', (p_input).context
-);
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+-- JSON takes a number's digits from this setting.
+SET extra_float_digits = 1
+AS $fn$
+BEGIN
+    RETURN jsonb_build_object(
+        'query', p_input.query,
+        'signature_tokens', p_tokens,
+        'steps', p_input.steps,
+        'details', p_input.details,
+        'chunk_ids', p_input.chunk_ids,
+        'outcome_score', p_outcome_score,
+        'context', p_input.context
+    );
+END
+$fn$;
 COMMENT ON FUNCTION mnemo._plan_payload(mnemo._plan_input, text[], double precision) IS
     'The payload of a plan, as it stands in metadata under experience_plan.';
 
@@ -4657,9 +4749,13 @@ COMMENT ON FUNCTION mnemo._plan_record(mnemo._plan_input, double precision) IS
     'The memory record of a plan whose arguments have been checked.';
 
 CREATE FUNCTION mnemo._store_plans(
-    p_inputs mnemo._plan_input[]
+    p_inputs mnemo._plan_input[],
+    p_places bigint[],
+    p_on_error text
 )
-RETURNS TABLE ("position" bigint, id uuid, signature text, stored boolean, status text)
+RETURNS TABLE (
+    place bigint, id uuid, signature text, stored boolean, status text, error text
+)
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
@@ -4668,11 +4764,13 @@ DECLARE
     v_record mnemo.memory;
     v_records mnemo.memory[] := '{}';
     v_first mnemo.memory;
-    v_place bigint := 0;
+    v_problem mnemo._problem;
+    v_number integer := 0;
 BEGIN
     FOREACH v_input IN ARRAY p_inputs LOOP
-        v_place := v_place + 1;
-        "position" := v_place;
+        v_number := v_number + 1;
+        place := p_places[v_number];
+        error := NULL;
         -- NaN is above every number in PostgreSQL and must not pass for a success.
         IF v_input.outcome_score = 'NaN'
            OR v_input.outcome_score
@@ -4688,7 +4786,19 @@ BEGIN
         status := 'stored';
         IF v_input.idempotency_key IS NOT NULL THEN
             v_first := mnemo._first_plan(v_record, v_input.idempotency_key, v_records);
-            IF v_first.id <> v_record.id THEN
+            IF v_first.id IS NULL THEN
+                v_problem := mnemo._argument('p_idempotency_key',
+                    'p_idempotency_key was used for a memory', 'use another key');
+                IF p_on_error = 'abort' THEN
+                    PERFORM mnemo._raise_placed(v_problem, place);
+                END IF;
+                id := NULL;
+                stored := false;
+                status := 'failed';
+                error := v_problem.code || ': ' || v_problem.message;
+                RETURN NEXT;
+                CONTINUE;
+            ELSIF v_first.id <> v_record.id THEN
                 v_record := v_first;
                 status := 'repeated';
             END IF;
@@ -4709,9 +4819,32 @@ BEGIN
     END IF;
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._store_plans(mnemo._plan_input[]) IS
+COMMENT ON FUNCTION mnemo._store_plans(mnemo._plan_input[], bigint[], text) IS
     'Stores plans whose arguments have been checked and whose agent and organisation are filled in: '
-    'one answer a plan, in order. Plans below the success threshold are not written.';
+    'one answer a plan, with its place in the batch (NULL: no batch). Plans below the success '
+    'threshold are not written. An idempotency key of a memory is an error, or with p_on_error '
+    'skip a failed plan.';
+
+CREATE FUNCTION mnemo._raise_placed(
+    p_problem mnemo._problem,
+    p_place bigint
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    PERFORM mnemo._raise(
+        p_problem.code,
+        concat_ws(': ', 'element ' || p_place::text, p_problem.message),
+        jsonb_strip_nulls(jsonb_build_object(
+            'parameter', p_problem.parameter, 'position', p_place)),
+        p_problem.hint
+    );
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._raise_placed(mnemo._problem, bigint) IS
+    'Raises the problem of an element of a batch; DETAIL has its position, from 1. NULL: no batch.';
 
 CREATE FUNCTION mnemo._first_plan(
     p_record mnemo.memory,
@@ -4738,15 +4871,14 @@ BEGIN
         SELECT * INTO v_first FROM unnest(p_pending) AS r WHERE r.id = v_key.memory_id;
     END IF;
     IF NOT v_first.tags @> ARRAY[mnemo._reserved_tag()] THEN
-        PERFORM mnemo._raise_argument('p_idempotency_key',
-            'p_idempotency_key was used for a memory', 'use another key');
+        RETURN NULL;
     END IF;
     RETURN v_first;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._first_plan(mnemo.memory, text, mnemo.memory[]) IS
     'The plan that holds the idempotency key: p_record when the key is new. p_pending: records of '
-    'the same call that are not written yet. Raises 22023 for a key of a memory.';
+    'the same call that are not written yet. NULL for a key of a memory.';
 
 CREATE FUNCTION mnemo.remember_plan(
     p_query text,
@@ -4783,7 +4915,7 @@ BEGIN
     );
     PERFORM mnemo._raise_problem(mnemo._plan_problem(v_input, v_caller.level));
     RETURN QUERY
-    SELECT s.id, s.signature, s.stored, s.status FROM mnemo._store_plans(ARRAY[v_input]) AS s;
+    SELECT s.id, s.signature, s.stored, s.status FROM mnemo._store_plans(ARRAY[v_input], NULL, 'abort') AS s;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo.remember_plan(
@@ -4822,7 +4954,8 @@ BEGIN
         v_type := jsonb_typeof(v_value);
         CONTINUE WHEN v_type = 'null' OR v_key = 'details';
         IF v_key IN ('steps', 'chunk_ids', 'tags') THEN
-            IF v_type <> 'array' OR v_value @? '$[*] ? (@.type() != "string" && @.type() != "null")'
+            IF v_type <> 'array'
+               OR v_value @? 'strict $[*] ? (@.type() != "string" && @.type() != "null")'
             THEN
                 RETURN mnemo._argument('p_' || v_key, v_key || ' must be an array of strings',
                     'quote the elements');
@@ -4831,7 +4964,8 @@ BEGIN
             IF v_type <> 'number' THEN
                 RETURN mnemo._argument('p_outcome_score', 'outcome_score must be a number; got '
                     || v_type, 'JSON has no NaN and no infinity');
-            ELSIF abs((v_value #>> '{}')::numeric) > 1e300 THEN
+            ELSIF abs((v_value #>> '{}')::numeric) NOT BETWEEN 1e-300 AND 1e300
+                  AND (v_value #>> '{}')::numeric <> 0 THEN
                 RETURN mnemo._argument('p_outcome_score',
                     'outcome_score is outside the range of double precision', 'use 0 to 1');
             END IF;
@@ -4866,12 +5000,15 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 -- Checked beforehand, because a failed cast could only be caught in a subtransaction.
 RETURN p_text COLLATE "C" ~ (
     '^P(?=.)([0-9]{1,6}Y)?([0-9]{1,6}M)?([0-9]{1,6}W)?([0-9]{1,6}D)?'
-    '(T(?=.)([0-9]{1,9}H)?([0-9]{1,9}M)?([0-9]{1,9}(\.[0-9]{1,6})?S)?)?$'
-    '|^(?=.)([0-9]{1,6} (year|month|week|day|hour|minute|second)s?( |$))*'
-    '([0-9]{1,6}:[0-5][0-9](:[0-5][0-9](\.[0-9]{1,6})?)?)?$'
+    '(T(?=.)([0-9]{1,9}H)?([0-9]{1,9}M)?([0-9]{1,9}([.][0-9]{1,6})?S)?)?$'
+    '|^(?=.)([0-9]{1,6} years?( |$))?([0-9]{1,6} months?( |$))?([0-9]{1,6} weeks?( |$))?'
+    '([0-9]{1,6} days?( |$))?'
+    '(([0-9]{1,6} hours?( |$))?([0-9]{1,6} minutes?( |$))?([0-9]{1,6} seconds?)?'
+    '|[0-9]{1,6}:[0-5][0-9](:[0-5][0-9]([.][0-9]{1,6})?)?)$'
 );
 COMMENT ON FUNCTION mnemo._is_interval(text) IS
-    'Whether a text is a duration in ISO 8601 (P1DT12H) or in words and hours (2 days 12:00:00).';
+    'Whether a text is a duration in ISO 8601 (P1DT12H) or in words, from years down to seconds, '
+    'with hours also as hh:mm:ss (2 days 12:00:00).';
 
 CREATE FUNCTION mnemo._plan_input_of(
     p_element jsonb,
@@ -4960,19 +5097,13 @@ BEGIN
         END IF;
     END LOOP;
     IF v_first_place IS NOT NULL THEN
-        PERFORM mnemo._raise(
-            v_first.code,
-            format('element %s: %s', v_first_place, v_first.message),
-            jsonb_strip_nulls(jsonb_build_object(
-                'parameter', v_first.parameter, 'position', v_first_place)),
-            v_first.hint
-        );
+        PERFORM mnemo._raise_placed(v_first, v_first_place);
     END IF;
     RETURN QUERY
     SELECT r.place, r.id, r.stored, r.status, r.error
       FROM (
-        SELECT v_places[s."position"] AS place, s.id, s.stored, s.status, NULL::text AS error
-          FROM mnemo._store_plans(v_inputs) AS s
+        SELECT s.place, s.id, s.stored, s.status, s.error
+          FROM mnemo._store_plans(v_inputs, v_places, p_on_error) AS s
         UNION ALL
         SELECT f.place, NULL, false, 'failed', f.error
           FROM unnest(v_failed, v_errors) AS f(place, error)
@@ -5059,7 +5190,9 @@ BEGIN
     PERFORM mnemo._check_identity(v_caller.agent_id, v_caller.org_id);
     v_threshold := coalesce(
         p_similarity_threshold,
-        mnemo._setting('similarity_threshold', v_caller.org_id)::double precision
+        greatest(
+            mnemo._setting('similarity_threshold', v_caller.org_id)::double precision,
+            mnemo._setting('minimum_threshold', v_caller.org_id)::double precision)
     );
     PERFORM mnemo._raise_problem(coalesce(
         mnemo._recall_plan_problem(
@@ -5227,7 +5360,7 @@ DECLARE
     v_caller record;
 BEGIN
     SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
-    PERFORM mnemo._raise_problem(mnemo._ids_problem('p_id', ARRAY[p_id]));
+    PERFORM mnemo._raise_problem(mnemo._id_problem(p_id));
     RETURN QUERY
     SELECT p.id, p.org_id, p.origin_org_id, p.owner_agent_id, p.scope, p.query,
            p.signature_tokens, p.steps, p.details, p.chunk_ids, p.outcome_score, p.context,
@@ -5332,6 +5465,11 @@ BEGIN
             SELECT (pg_catalog.aclexplode(n.nspacl)).grantee
               FROM pg_catalog.pg_namespace AS n
              WHERE n.nspname = 'mnemo'
+             UNION
+            SELECT (pg_catalog.aclexplode(t.typacl)).grantee
+              FROM pg_catalog.pg_type AS t
+              JOIN pg_catalog.pg_namespace AS n ON n.oid = t.typnamespace
+             WHERE n.nspname = 'mnemo'
           ) AS g
           JOIN pg_catalog.pg_roles AS r ON r.oid = g.grantee
          WHERE r.oid <> mnemo._owner()
@@ -5357,10 +5495,9 @@ BEGIN
         LOOP
             PERFORM pg_catalog.pg_extension_config_dump(v_table, '');
         END LOOP;
-    ELSE
-        PERFORM pg_catalog.set_config(
-            'search_path', pg_catalog.current_setting('mnemo.saved_search_path'), true
-        );
     END IF;
+    PERFORM pg_catalog.set_config(
+        'search_path', pg_catalog.current_setting('mnemo.saved_search_path'), true
+    );
 END
 $postlude$;

@@ -1,12 +1,22 @@
--- Outside CREATE EXTENSION this does what the control file does inside it: create the schema and
--- set the path. Inside, the row in pg_extension exists while the script runs.
+-- The path holds for this transaction. It is also the proof that there is one: outside a transaction
+-- the setting is gone in the next statement.
+DO $path$
+BEGIN
+    PERFORM pg_catalog.set_config(
+        'mnemo.saved_search_path', pg_catalog.current_setting('search_path'), true
+    );
+    PERFORM pg_catalog.set_config('search_path', 'mnemo, pg_temp', true);
+END
+$path$;
+
 DO $prelude$
 DECLARE
-    v_extension boolean := EXISTS (
-        SELECT FROM pg_catalog.pg_extension AS e WHERE e.extname = 'mnemo_pg'
-    );
     v_schema pg_catalog.pg_namespace;
 BEGIN
+    IF pg_catalog.current_setting('search_path') <> 'mnemo, pg_temp' THEN
+        RAISE EXCEPTION 'mnemo_pg must be installed in one transaction'
+            USING ERRCODE = '25P01', HINT = 'psql -X -1 -v ON_ERROR_STOP=1 -f mnemo_pg--...sql';
+    END IF;
     IF pg_catalog.current_setting('server_encoding') <> 'UTF8' THEN
         RAISE EXCEPTION 'mnemo_pg needs a database in UTF8, this one is in %',
             pg_catalog.current_setting('server_encoding')
@@ -24,7 +34,6 @@ BEGIN
             SELECT FROM pg_catalog.pg_depend AS d
              WHERE d.refclassid = 'pg_catalog.pg_namespace'::pg_catalog.regclass
                AND d.refobjid = v_schema.oid
-               AND d.classid <> 'pg_catalog.pg_extension'::pg_catalog.regclass
         ) THEN
             RAISE EXCEPTION 'schema mnemo exists and is not empty'
                 USING ERRCODE = '42P06',
@@ -38,15 +47,10 @@ BEGIN
             RAISE EXCEPTION 'schema mnemo exists and other roles hold privileges on it'
                 USING ERRCODE = '42P06', HINT = 'drop that schema, then install again';
         END IF;
-    ELSE
-        CREATE SCHEMA mnemo;
+        -- Made anew, it belongs to the extension: dumped with it and dropped with it.
+        DROP SCHEMA mnemo;
     END IF;
-    IF NOT v_extension THEN
-        PERFORM pg_catalog.set_config(
-            'mnemo.saved_search_path', pg_catalog.current_setting('search_path'), true
-        );
-        PERFORM pg_catalog.set_config('search_path', 'mnemo, pg_temp', true);
-    END IF;
+    CREATE SCHEMA mnemo;
 END
 $prelude$;
 

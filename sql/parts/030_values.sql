@@ -23,7 +23,7 @@ CREATE FUNCTION mnemo._utf8(
 RETURNS bytea
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 -- convert_to() is not immutable; the database is UTF-8 by rule, so the bytes are there already.
-RETURN replace(p_text, '\', '\\')::bytea;
+RETURN replace(p_text, E'\\', E'\\\\')::bytea;
 COMMENT ON FUNCTION mnemo._utf8(text) IS 'The UTF-8 bytes of a text.';
 
 CREATE FUNCTION mnemo._hash64(
@@ -70,6 +70,8 @@ RETURNS mnemo._problem
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
+DECLARE
+    v_problem mnemo._problem;
 BEGIN
     IF p_list IS NULL OR cardinality(p_list) = 0 THEN
         RETURN NULL;
@@ -93,10 +95,19 @@ BEGIN
             'keep the list shorter'
         );
     END IF;
-    IF p_longest IS NOT NULL THEN
-        RETURN mnemo._texts_problem(array_fill(p_parameter, ARRAY[cardinality(p_list)]), p_list,
-            p_longest);
+    IF p_longest IS NULL THEN
+        RETURN NULL;
     END IF;
+    FOR v_position IN 1 .. cardinality(p_list) LOOP
+        v_problem := mnemo._texts_problem(
+            ARRAY[format('%s[%s]', p_parameter, v_position)], p_list[v_position:v_position],
+            p_longest
+        );
+        IF v_problem.code IS NOT NULL THEN
+            v_problem.parameter := p_parameter;
+            RETURN v_problem;
+        END IF;
+    END LOOP;
     RETURN NULL;
 END
 $fn$;
@@ -110,15 +121,26 @@ CREATE FUNCTION mnemo._label_list_problem(
     p_list text[]
 )
 RETURNS mnemo._problem
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-BEGIN ATOMIC
-    SELECT (mnemo._label_problem(p_parameter, p_set, t.item)).*
-      FROM unnest(p_list) AS t(item)
-     WHERE NOT mnemo._is_label(p_set, t.item)
-     LIMIT 1;
-END;
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_problem mnemo._problem := mnemo._list_problem(p_parameter, p_list, 10000, NULL, 'labels');
+    v_item text;
+BEGIN
+    IF p_list IS NULL OR v_problem.code IS NOT NULL THEN
+        RETURN v_problem;
+    END IF;
+    FOREACH v_item IN ARRAY p_list LOOP
+        IF NOT mnemo._is_label(p_set, v_item) THEN
+            RETURN mnemo._label_problem(p_parameter, p_set, v_item);
+        END IF;
+    END LOOP;
+    RETURN NULL;
+END
+$fn$;
 COMMENT ON FUNCTION mnemo._label_list_problem(text, text, text[]) IS
-    'The problem of the first element that is no label of the closed set; NULL when all are.';
+    'The problem of a list with an element that is no label of the closed set; NULL for none.';
 
 CREATE FUNCTION mnemo._texts_problem(
     p_parameters text[],
@@ -187,3 +209,44 @@ RETURN CASE
 END;
 COMMENT ON FUNCTION mnemo._ttl_problem(interval) IS
     'The problem of a time to live that is not positive or over 1000 years. NULL has none.';
+
+CREATE FUNCTION mnemo._time_problem(
+    p_parameter text,
+    p_time timestamptz
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    -- Microseconds since 1970 must fit 64 bits, and infinity is no time of a fact.
+    IF p_time >= timestamptz '10000-01-01 00:00:00+00' OR NOT isfinite(p_time) THEN
+        RETURN mnemo._argument(p_parameter,
+            p_parameter || ' must be a finite time before the year 10000',
+            'leave it out where there is no such time');
+    END IF;
+    RETURN NULL;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._time_problem(text, timestamptz) IS
+    'The problem of a time that is infinite or too far away; NULL, for NULL too, for none.';
+
+CREATE FUNCTION mnemo._depth_problem(
+    p_parameter text,
+    p_value jsonb
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    IF p_value @? '$.**{101}' THEN
+        RETURN mnemo._limit(p_parameter,
+            p_parameter || ' is nested deeper than 100 levels, at most 100 are allowed',
+            'flatten it, or store it as text');
+    END IF;
+    RETURN NULL;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._depth_problem(text, jsonb) IS
+    'The problem of JSON nested deeper than 100 levels; NULL for none.';

@@ -11,9 +11,9 @@ RETURN coalesce(
     AND jsonb_typeof(p_payload -> 'outcome_score') = 'number'
     AND jsonb_typeof(coalesce(p_payload -> 'context', 'null')) IN ('string', 'null')
     AND jsonb_array_length(p_payload -> 'signature_tokens') > 0
-    AND NOT p_payload @? '$.signature_tokens[*] ? (@.type() != "string")'
-    AND NOT p_payload @? '$.steps[*] ? (@.type() != "string")'
-    AND NOT p_payload @? '$.chunk_ids[*] ? (@.type() != "string")',
+    AND NOT p_payload @? 'strict $.signature_tokens[*] ? (@.type() != "string")'
+    AND NOT p_payload @? 'strict $.steps[*] ? (@.type() != "string")'
+    AND NOT p_payload @? 'strict $.chunk_ids[*] ? (@.type() != "string")',
     false
 );
 COMMENT ON FUNCTION mnemo._is_plan_payload(jsonb) IS

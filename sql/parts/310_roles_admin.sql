@@ -122,6 +122,7 @@ AS $fn$
 BEGIN
     EXECUTE format('REVOKE ALL ON ALL FUNCTIONS IN SCHEMA mnemo FROM %I', p_role);
     EXECUTE format('REVOKE ALL ON ALL TABLES IN SCHEMA mnemo FROM %I', p_role);
+    EXECUTE format('REVOKE ALL ON TYPE mnemo._problem, mnemo._plan_input FROM %I', p_role);
     EXECUTE format('REVOKE ALL ON SCHEMA mnemo FROM %I', p_role);
 END
 $fn$;
@@ -159,7 +160,7 @@ BEGIN
           FROM pg_proc AS p
           JOIN pg_namespace AS n ON n.oid = p.pronamespace
          WHERE n.nspname = 'mnemo'
-           AND p.proname NOT LIKE '\_%'
+           AND left(p.proname, 1) <> '_'
            AND (p_level = 'admin' OR p.proname <> ALL (mnemo._admin_functions()))
          ORDER BY 1
     LOOP

@@ -9,7 +9,7 @@ SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 BEGIN
     IF p_name IN ('similarity_threshold', 'minimum_threshold', 'success_threshold') THEN
-        IF p_value COLLATE "C" !~ '^(0(\.[0-9]{1,15})?|1(\.0{1,15})?)$' THEN
+        IF p_value COLLATE "C" !~ '^(0([.][0-9]{1,15})?|1([.]0{1,15})?)$' THEN
             RETURN mnemo._argument('p_value',
                 format('%s must be a number from 0 to 1; got %s', p_name, mnemo._shown(p_value)),
                 'write it as a decimal, such as 0.7');
@@ -17,15 +17,6 @@ BEGIN
         IF p_name = 'minimum_threshold' AND p_value::numeric = 0 THEN
             RETURN mnemo._argument('p_value', 'minimum_threshold must be above 0',
                 'a threshold of 0 would make every plan a hit');
-        END IF;
-        IF p_name = 'minimum_threshold'
-           AND p_value::numeric > mnemo._setting('similarity_threshold', p_org_id)::numeric
-           OR p_name = 'similarity_threshold'
-           AND p_value::numeric < mnemo._setting('minimum_threshold', p_org_id)::numeric THEN
-            RETURN mnemo._argument('p_value',
-                format('minimum_threshold must not be above similarity_threshold; got %s for %s',
-                    p_value, p_name),
-                'change the other setting first');
         END IF;
     ELSIF p_name = 'experience_memory' THEN
         IF p_value NOT IN ('on', 'off') THEN
@@ -98,8 +89,8 @@ COMMENT ON FUNCTION mnemo.configure(text, text, text) IS
     'Sets a setting for the database, or for one organisation when p_org_id is given; p_value NULL '
     'goes back to the default (for an organisation: to the database''s value). Returns the value '
     'in force. Settings: experience_memory (off), similarity_threshold (0.7), minimum_threshold '
-    '(0.3), success_threshold (0.5), guard (off), default_agent_id (default), default_org_id '
-    '(default). Level admin only. Errors: 42501 not an administrator; 22023 unknown name, value '
+    '(0.3; a recall that names no threshold uses the greater of the two), success_threshold (0.5), '
+    'guard (off), default_agent_id (default), default_org_id (default). Level admin only. Errors: 42501 not an administrator; 22023 unknown name, value '
     'out of range.';
 
 CREATE FUNCTION mnemo.setting(

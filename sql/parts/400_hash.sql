@@ -6,8 +6,8 @@ CREATE FUNCTION mnemo._bytes_of_text(
 )
 RETURNS bytea
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE WHEN p_text IS NULL THEN '\x4e'::bytea
-    ELSE '\x54'::bytea || int8send(octet_length(p_text)) || mnemo._utf8(p_text) END;
+RETURN CASE WHEN p_text IS NULL THEN E'\\x4e'::bytea
+    ELSE E'\\x54'::bytea || int8send(octet_length(p_text)) || mnemo._utf8(p_text) END;
 COMMENT ON FUNCTION mnemo._bytes_of_text(text) IS 'T, length, UTF-8 bytes; N for NULL.';
 
 CREATE FUNCTION mnemo._bytes_of_list(
@@ -19,7 +19,7 @@ SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_item text;
-    v_bytes bytea := '\x4c'::bytea || int8send(cardinality(p_list));
+    v_bytes bytea := E'\\x4c'::bytea || int8send(cardinality(p_list));
 BEGIN
     FOREACH v_item IN ARRAY p_list LOOP
         v_bytes := v_bytes || mnemo._bytes_of_text(v_item);
@@ -35,8 +35,8 @@ CREATE FUNCTION mnemo._bytes_of_time(
 )
 RETURNS bytea
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE WHEN p_time IS NULL THEN '\x4e'::bytea
-    ELSE '\x49'::bytea || int8send(mnemo._micros(p_time)) END;
+RETURN CASE WHEN p_time IS NULL THEN E'\\x4e'::bytea
+    ELSE E'\\x49'::bytea || int8send(mnemo._micros(p_time)) END;
 COMMENT ON FUNCTION mnemo._bytes_of_time(timestamptz) IS
     'I, microseconds since 1970-01-01 UTC as 64 bits; N for NULL.';
 
@@ -46,8 +46,8 @@ CREATE FUNCTION mnemo._bytes_of_float(
 RETURNS bytea
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 -- Adding zero turns the negative zero into the positive one.
-RETURN CASE WHEN p_number IS NULL THEN '\x4e'::bytea
-    ELSE '\x46'::bytea || float8send(p_number + 0.0::double precision) END;
+RETURN CASE WHEN p_number IS NULL THEN E'\\x4e'::bytea
+    ELSE E'\\x46'::bytea || float8send(p_number + 0.0::double precision) END;
 COMMENT ON FUNCTION mnemo._bytes_of_float(double precision) IS
     'F, the IEEE 754 double, big-endian; N for NULL.';
 
@@ -58,12 +58,12 @@ RETURNS bytea
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE jsonb_typeof(p_value)
     WHEN 'string' THEN
-        '\x73'::bytea || int8send(octet_length(p_value #>> '{}')) || mnemo._utf8(p_value #>> '{}')
+        E'\\x73'::bytea || int8send(octet_length(p_value #>> '{}')) || mnemo._utf8(p_value #>> '{}')
     WHEN 'number' THEN
-        '\x64'::bytea || int8send(octet_length(trim_scale((p_value #>> '{}')::numeric)::text))
+        E'\\x64'::bytea || int8send(octet_length(trim_scale((p_value #>> '{}')::numeric)::text))
         || mnemo._utf8(trim_scale((p_value #>> '{}')::numeric)::text)
-    WHEN 'null' THEN '\x6e'::bytea
-    WHEN 'boolean' THEN CASE WHEN p_value = 'true' THEN '\x74'::bytea ELSE '\x66'::bytea END
+    WHEN 'null' THEN E'\\x6e'::bytea
+    WHEN 'boolean' THEN CASE WHEN p_value = 'true' THEN E'\\x74'::bytea ELSE E'\\x66'::bytea END
 END;
 COMMENT ON FUNCTION mnemo._bytes_of_scalar(jsonb) IS
     's and length and UTF-8 bytes for a string, d and length and plain decimal digits without '
@@ -79,7 +79,7 @@ AS $fn$
 BEGIN
     CASE jsonb_typeof(p_value)
     WHEN 'object' THEN
-        RETURN '\x6f'::bytea || (
+        RETURN E'\\x6f'::bytea || (
             SELECT int8send(count(*)) || coalesce(string_agg(
                        int8send(octet_length(e.key)) || mnemo._utf8(e.key)
                        || coalesce(mnemo._bytes_of_scalar(e.value), mnemo._bytes_of_json(e.value)),
@@ -87,7 +87,7 @@ BEGIN
               FROM jsonb_each(p_value) AS e
         );
     WHEN 'array' THEN
-        RETURN '\x61'::bytea || (
+        RETURN E'\\x61'::bytea || (
             SELECT int8send(count(*)) || coalesce(string_agg(
                        coalesce(mnemo._bytes_of_scalar(e.value), mnemo._bytes_of_json(e.value)),
                        ''::bytea ORDER BY e.place), '')
@@ -109,15 +109,15 @@ RETURNS bytea
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN sha256(
     mnemo._bytes_of_text('mnemo_pg memory 1')
-    || '\x42'::bytea || int8send(octet_length((p_record).nonce)) || (p_record).nonce
-    || '\x55'::bytea || uuid_send((p_record).id)
+    || E'\\x42'::bytea || int8send(octet_length((p_record).nonce)) || (p_record).nonce
+    || E'\\x55'::bytea || uuid_send((p_record).id)
     || mnemo._bytes_of_text((p_record).org_id)
     || mnemo._bytes_of_text((p_record).origin_org_id)
     || mnemo._bytes_of_text((p_record).agent_id)
     || mnemo._bytes_of_text((p_record).memory_type)
     || mnemo._bytes_of_text((p_record).content)
     || mnemo._bytes_of_list((p_record).tags)
-    || '\x4a'::bytea || mnemo._bytes_of_json((p_record).metadata)
+    || E'\\x4a'::bytea || mnemo._bytes_of_json((p_record).metadata)
     || mnemo._bytes_of_text((p_record).source_type)
     || mnemo._bytes_of_text((p_record).source_id)
     || mnemo._bytes_of_text((p_record).thread_id)

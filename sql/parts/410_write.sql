@@ -5,6 +5,8 @@ CREATE FUNCTION mnemo._write_memories(
 RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, mnemo, pg_temp
+-- JSON takes a number's digits from this setting.
+SET extra_float_digits = 1
 AS $fn$
 BEGIN
     INSERT INTO mnemo.memory SELECT r.* FROM unnest(p_records) AS r;

@@ -59,12 +59,13 @@ BEGIN
                 octet_length(p_record.metadata::text)),
             'keep large values outside and store their identifiers');
     END IF;
-    IF NOT isfinite(p_record.valid_from) THEN
-        RETURN mnemo._argument('p_valid_from', 'p_valid_from must be a finite time',
-            'leave it out for the time of writing');
-    ELSIF NOT isfinite(p_record.valid_to) THEN
-        RETURN mnemo._argument('p_valid_to', 'p_valid_to must be a finite time',
-            'leave it out for no end');
+    v_problem := coalesce(
+        mnemo._depth_problem('p_metadata', p_record.metadata),
+        mnemo._time_problem('p_valid_from', p_record.valid_from),
+        mnemo._time_problem('p_valid_to', p_record.valid_to)
+    );
+    IF v_problem.code IS NOT NULL THEN
+        RETURN v_problem;
     ELSIF p_record.valid_to <= p_record.valid_from THEN
         RETURN mnemo._argument('p_valid_to', 'p_valid_to must be after p_valid_from',
             'p_valid_from is the time of writing where it is not given');

@@ -107,6 +107,15 @@ $fn$;
 COMMENT ON FUNCTION mnemo._ids_problem(text, uuid[]) IS
     'The problem of a list of ids: NULL, empty, NULL elements, over 10,000; NULL for none.';
 
+CREATE FUNCTION mnemo._id_problem(
+    p_id uuid
+)
+RETURNS mnemo._problem
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN p_id IS NULL THEN mnemo._argument('p_id', 'p_id must not be NULL',
+    'pass the id that remember, remember_plan or a recall returned') END;
+COMMENT ON FUNCTION mnemo._id_problem(uuid) IS 'The problem of an id that is NULL; NULL for none.';
+
 CREATE FUNCTION mnemo._require_permission(
     p_parameter text,
     p_org_id text,
@@ -159,7 +168,7 @@ DECLARE
     v_caller record;
 BEGIN
     SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
-    PERFORM mnemo._raise_problem(mnemo._ids_problem('p_id', ARRAY[p_id]));
+    PERFORM mnemo._raise_problem(mnemo._id_problem(p_id));
     PERFORM mnemo._check_label('p_permission', 'permission', p_permission);
     RETURN EXISTS (
         SELECT

@@ -99,6 +99,7 @@ CREATE FUNCTION mnemo._recall_problem(
     p_scope text,
     p_tags text[],
     p_min_importance double precision,
+    p_thread_id text,
     p_source_types text[],
     p_weights jsonb
 )
@@ -124,12 +125,13 @@ BEGIN
         mnemo._label_list_problem('p_types', 'memory_type', p_types),
         mnemo._list_problem('p_tags', p_tags, 100, 256, 'tags'),
         mnemo._fraction_problem('p_min_importance', p_min_importance),
+        mnemo._texts_problem(ARRAY['p_thread_id'], ARRAY[p_thread_id], 256),
         mnemo._label_list_problem('p_source_types', 'source_type', p_source_types)
     );
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._recall_problem(
-    text, bigint, text, text[], text, text[], double precision, text[], jsonb
+    text, bigint, text, text[], text, text[], double precision, text, text[], jsonb
 ) IS 'The first problem of the arguments of mnemo.recall; NULL for none.';
 
 CREATE FUNCTION mnemo.recall(
@@ -178,7 +180,7 @@ BEGIN
     PERFORM mnemo._raise_problem(coalesce(
         mnemo._embedding_problem(p_embedding, p_model),
         mnemo._recall_problem(p_query, p_limit, p_strategy, p_types, p_scope, p_tags,
-            p_min_importance, p_source_types, p_weights)
+            p_min_importance, p_thread_id, p_source_types, p_weights)
     ));
     RETURN QUERY
     SELECT row_number() OVER (ORDER BY s.created_at DESC, s.id DESC), s.id, s.content, s.agent_id,

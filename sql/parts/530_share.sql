@@ -79,7 +79,7 @@ DECLARE
 BEGIN
     SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
     PERFORM mnemo._raise_problem(coalesce(
-        mnemo._ids_problem('p_id', ARRAY[p_id]),
+        mnemo._id_problem(p_id),
         mnemo._agents_problem('p_to_agents', p_to_agents),
         mnemo._ttl_problem(p_ttl)
     ));
@@ -146,7 +146,7 @@ DECLARE
 BEGIN
     SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
     PERFORM mnemo._raise_problem(coalesce(
-        mnemo._ids_problem('p_id', ARRAY[p_id]),
+        mnemo._id_problem(p_id),
         mnemo._agents_problem('p_from_agents', p_from_agents)
     ));
     v_record := mnemo._lock_shareable(p_id, v_caller.org_id, v_caller.agent_id);

@@ -94,11 +94,11 @@ BEGIN
             format('p_details has %s values for %s steps', jsonb_array_length(p_details), p_steps),
             'pass one JSON value for each step, null where a step has none');
     END IF;
-    RETURN NULL;
+    RETURN mnemo._depth_problem('p_details', p_details);
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._details_problem(jsonb, integer) IS
-    'The problem of details that are no array of one value a step; NULL for none.';
+    'The problem of details that are no array of one value a step, or too deep; NULL for none.';
 
 CREATE FUNCTION mnemo._payload_problem(
     p_input mnemo._plan_input
@@ -135,15 +135,22 @@ CREATE FUNCTION mnemo._plan_payload(
     p_outcome_score double precision
 )
 RETURNS jsonb
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN jsonb_build_object(
-    'query', (p_input).query,
-    'signature_tokens', p_tokens,
-    'steps', (p_input).steps,
-    'details', (p_input).details,
-    'chunk_ids', (p_input).chunk_ids,
-    'outcome_score', p_outcome_score,
-    'context', (p_input).context
-);
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+-- JSON takes a number's digits from this setting.
+SET extra_float_digits = 1
+AS $fn$
+BEGIN
+    RETURN jsonb_build_object(
+        'query', p_input.query,
+        'signature_tokens', p_tokens,
+        'steps', p_input.steps,
+        'details', p_input.details,
+        'chunk_ids', p_input.chunk_ids,
+        'outcome_score', p_outcome_score,
+        'context', p_input.context
+    );
+END
+$fn$;
 COMMENT ON FUNCTION mnemo._plan_payload(mnemo._plan_input, text[], double precision) IS
     'The payload of a plan, as it stands in metadata under experience_plan.';

@@ -29,9 +29,13 @@ COMMENT ON FUNCTION mnemo._plan_record(mnemo._plan_input, double precision) IS
     'The memory record of a plan whose arguments have been checked.';
 
 CREATE FUNCTION mnemo._store_plans(
-    p_inputs mnemo._plan_input[]
+    p_inputs mnemo._plan_input[],
+    p_places bigint[],
+    p_on_error text
 )
-RETURNS TABLE ("position" bigint, id uuid, signature text, stored boolean, status text)
+RETURNS TABLE (
+    place bigint, id uuid, signature text, stored boolean, status text, error text
+)
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
@@ -40,11 +44,13 @@ DECLARE
     v_record mnemo.memory;
     v_records mnemo.memory[] := '{}';
     v_first mnemo.memory;
-    v_place bigint := 0;
+    v_problem mnemo._problem;
+    v_number integer := 0;
 BEGIN
     FOREACH v_input IN ARRAY p_inputs LOOP
-        v_place := v_place + 1;
-        "position" := v_place;
+        v_number := v_number + 1;
+        place := p_places[v_number];
+        error := NULL;
         -- NaN is above every number in PostgreSQL and must not pass for a success.
         IF v_input.outcome_score = 'NaN'
            OR v_input.outcome_score
@@ -60,7 +66,19 @@ BEGIN
         status := 'stored';
         IF v_input.idempotency_key IS NOT NULL THEN
             v_first := mnemo._first_plan(v_record, v_input.idempotency_key, v_records);
-            IF v_first.id <> v_record.id THEN
+            IF v_first.id IS NULL THEN
+                v_problem := mnemo._argument('p_idempotency_key',
+                    'p_idempotency_key was used for a memory', 'use another key');
+                IF p_on_error = 'abort' THEN
+                    PERFORM mnemo._raise_placed(v_problem, place);
+                END IF;
+                id := NULL;
+                stored := false;
+                status := 'failed';
+                error := v_problem.code || ': ' || v_problem.message;
+                RETURN NEXT;
+                CONTINUE;
+            ELSIF v_first.id <> v_record.id THEN
                 v_record := v_first;
                 status := 'repeated';
             END IF;
@@ -81,9 +99,32 @@ BEGIN
     END IF;
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._store_plans(mnemo._plan_input[]) IS
+COMMENT ON FUNCTION mnemo._store_plans(mnemo._plan_input[], bigint[], text) IS
     'Stores plans whose arguments have been checked and whose agent and organisation are filled in: '
-    'one answer a plan, in order. Plans below the success threshold are not written.';
+    'one answer a plan, with its place in the batch (NULL: no batch). Plans below the success '
+    'threshold are not written. An idempotency key of a memory is an error, or with p_on_error '
+    'skip a failed plan.';
+
+CREATE FUNCTION mnemo._raise_placed(
+    p_problem mnemo._problem,
+    p_place bigint
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    PERFORM mnemo._raise(
+        p_problem.code,
+        concat_ws(': ', 'element ' || p_place::text, p_problem.message),
+        jsonb_strip_nulls(jsonb_build_object(
+            'parameter', p_problem.parameter, 'position', p_place)),
+        p_problem.hint
+    );
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._raise_placed(mnemo._problem, bigint) IS
+    'Raises the problem of an element of a batch; DETAIL has its position, from 1. NULL: no batch.';
 
 CREATE FUNCTION mnemo._first_plan(
     p_record mnemo.memory,
@@ -110,15 +151,14 @@ BEGIN
         SELECT * INTO v_first FROM unnest(p_pending) AS r WHERE r.id = v_key.memory_id;
     END IF;
     IF NOT v_first.tags @> ARRAY[mnemo._reserved_tag()] THEN
-        PERFORM mnemo._raise_argument('p_idempotency_key',
-            'p_idempotency_key was used for a memory', 'use another key');
+        RETURN NULL;
     END IF;
     RETURN v_first;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._first_plan(mnemo.memory, text, mnemo.memory[]) IS
     'The plan that holds the idempotency key: p_record when the key is new. p_pending: records of '
-    'the same call that are not written yet. Raises 22023 for a key of a memory.';
+    'the same call that are not written yet. NULL for a key of a memory.';
 
 CREATE FUNCTION mnemo.remember_plan(
     p_query text,
@@ -155,7 +195,7 @@ BEGIN
     );
     PERFORM mnemo._raise_problem(mnemo._plan_problem(v_input, v_caller.level));
     RETURN QUERY
-    SELECT s.id, s.signature, s.stored, s.status FROM mnemo._store_plans(ARRAY[v_input]) AS s;
+    SELECT s.id, s.signature, s.stored, s.status FROM mnemo._store_plans(ARRAY[v_input], NULL, 'abort') AS s;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo.remember_plan(

@@ -19,7 +19,8 @@ BEGIN
         v_type := jsonb_typeof(v_value);
         CONTINUE WHEN v_type = 'null' OR v_key = 'details';
         IF v_key IN ('steps', 'chunk_ids', 'tags') THEN
-            IF v_type <> 'array' OR v_value @? '$[*] ? (@.type() != "string" && @.type() != "null")'
+            IF v_type <> 'array'
+               OR v_value @? 'strict $[*] ? (@.type() != "string" && @.type() != "null")'
             THEN
                 RETURN mnemo._argument('p_' || v_key, v_key || ' must be an array of strings',
                     'quote the elements');
@@ -28,7 +29,8 @@ BEGIN
             IF v_type <> 'number' THEN
                 RETURN mnemo._argument('p_outcome_score', 'outcome_score must be a number; got '
                     || v_type, 'JSON has no NaN and no infinity');
-            ELSIF abs((v_value #>> '{}')::numeric) > 1e300 THEN
+            ELSIF abs((v_value #>> '{}')::numeric) NOT BETWEEN 1e-300 AND 1e300
+                  AND (v_value #>> '{}')::numeric <> 0 THEN
                 RETURN mnemo._argument('p_outcome_score',
                     'outcome_score is outside the range of double precision', 'use 0 to 1');
             END IF;
@@ -63,12 +65,15 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 -- Checked beforehand, because a failed cast could only be caught in a subtransaction.
 RETURN p_text COLLATE "C" ~ (
     '^P(?=.)([0-9]{1,6}Y)?([0-9]{1,6}M)?([0-9]{1,6}W)?([0-9]{1,6}D)?'
-    '(T(?=.)([0-9]{1,9}H)?([0-9]{1,9}M)?([0-9]{1,9}(\.[0-9]{1,6})?S)?)?$'
-    '|^(?=.)([0-9]{1,6} (year|month|week|day|hour|minute|second)s?( |$))*'
-    '([0-9]{1,6}:[0-5][0-9](:[0-5][0-9](\.[0-9]{1,6})?)?)?$'
+    '(T(?=.)([0-9]{1,9}H)?([0-9]{1,9}M)?([0-9]{1,9}([.][0-9]{1,6})?S)?)?$'
+    '|^(?=.)([0-9]{1,6} years?( |$))?([0-9]{1,6} months?( |$))?([0-9]{1,6} weeks?( |$))?'
+    '([0-9]{1,6} days?( |$))?'
+    '(([0-9]{1,6} hours?( |$))?([0-9]{1,6} minutes?( |$))?([0-9]{1,6} seconds?)?'
+    '|[0-9]{1,6}:[0-5][0-9](:[0-5][0-9]([.][0-9]{1,6})?)?)$'
 );
 COMMENT ON FUNCTION mnemo._is_interval(text) IS
-    'Whether a text is a duration in ISO 8601 (P1DT12H) or in words and hours (2 days 12:00:00).';
+    'Whether a text is a duration in ISO 8601 (P1DT12H) or in words, from years down to seconds, '
+    'with hours also as hh:mm:ss (2 days 12:00:00).';
 
 CREATE FUNCTION mnemo._plan_input_of(
     p_element jsonb,
@@ -157,19 +162,13 @@ BEGIN
         END IF;
     END LOOP;
     IF v_first_place IS NOT NULL THEN
-        PERFORM mnemo._raise(
-            v_first.code,
-            format('element %s: %s', v_first_place, v_first.message),
-            jsonb_strip_nulls(jsonb_build_object(
-                'parameter', v_first.parameter, 'position', v_first_place)),
-            v_first.hint
-        );
+        PERFORM mnemo._raise_placed(v_first, v_first_place);
     END IF;
     RETURN QUERY
     SELECT r.place, r.id, r.stored, r.status, r.error
       FROM (
-        SELECT v_places[s."position"] AS place, s.id, s.stored, s.status, NULL::text AS error
-          FROM mnemo._store_plans(v_inputs) AS s
+        SELECT s.place, s.id, s.stored, s.status, s.error
+          FROM mnemo._store_plans(v_inputs, v_places, p_on_error) AS s
         UNION ALL
         SELECT f.place, NULL, false, 'failed', f.error
           FROM unnest(v_failed, v_errors) AS f(place, error)

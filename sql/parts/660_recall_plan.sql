@@ -69,7 +69,9 @@ BEGIN
     PERFORM mnemo._check_identity(v_caller.agent_id, v_caller.org_id);
     v_threshold := coalesce(
         p_similarity_threshold,
-        mnemo._setting('similarity_threshold', v_caller.org_id)::double precision
+        greatest(
+            mnemo._setting('similarity_threshold', v_caller.org_id)::double precision,
+            mnemo._setting('minimum_threshold', v_caller.org_id)::double precision)
     );
     PERFORM mnemo._raise_problem(coalesce(
         mnemo._recall_plan_problem(

@@ -33,7 +33,7 @@ DECLARE
     v_caller record;
 BEGIN
     SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
-    PERFORM mnemo._raise_problem(mnemo._ids_problem('p_id', ARRAY[p_id]));
+    PERFORM mnemo._raise_problem(mnemo._id_problem(p_id));
     RETURN QUERY
     SELECT p.id, p.org_id, p.origin_org_id, p.owner_agent_id, p.scope, p.query,
            p.signature_tokens, p.steps, p.details, p.chunk_ids, p.outcome_score, p.context,

@@ -24,6 +24,11 @@ BEGIN
             SELECT (pg_catalog.aclexplode(n.nspacl)).grantee
               FROM pg_catalog.pg_namespace AS n
              WHERE n.nspname = 'mnemo'
+             UNION
+            SELECT (pg_catalog.aclexplode(t.typacl)).grantee
+              FROM pg_catalog.pg_type AS t
+              JOIN pg_catalog.pg_namespace AS n ON n.oid = t.typnamespace
+             WHERE n.nspname = 'mnemo'
           ) AS g
           JOIN pg_catalog.pg_roles AS r ON r.oid = g.grantee
          WHERE r.oid <> mnemo._owner()

@@ -13,10 +13,9 @@ BEGIN
         LOOP
             PERFORM pg_catalog.pg_extension_config_dump(v_table, '');
         END LOOP;
-    ELSE
-        PERFORM pg_catalog.set_config(
-            'search_path', pg_catalog.current_setting('mnemo.saved_search_path'), true
-        );
     END IF;
+    PERFORM pg_catalog.set_config(
+        'search_path', pg_catalog.current_setting('mnemo.saved_search_path'), true
+    );
 END
 $postlude$;
