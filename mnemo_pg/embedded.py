@@ -105,6 +105,8 @@ class EmbeddedServer:
         self.private = self.home / "server"
         self.data = self.private / "data"
         self.log = self.private / "server.log"
+        self.installed_now = False
+        """Whether the last `start` installed mnemo_pg into its database."""
         self._account: _Account | None = None
 
     # What callers use
@@ -458,7 +460,8 @@ class EmbeddedServer:
             connection = psycopg.connect(self.dsn, autocommit=True)
         # One transaction: an interrupted first start leaves nothing behind or everything.
         with connection, connection.transaction():
-            if installed_version(connection) is None:
+            self.installed_now = installed_version(connection) is None
+            if self.installed_now:
                 install(connection)
                 connection.execute("SELECT mnemo.configure('experience_memory', 'on')")
 

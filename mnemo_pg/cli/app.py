@@ -1,0 +1,85 @@
+"""The commands put together, and what happens to an error that one of them raises."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as package_version
+from typing import Any
+
+# typer forces colours in some CI systems, also into files and pipes.
+if not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
+    os.environ.setdefault("_TYPER_FORCE_DISABLE_TERMINAL", "1")
+
+import typer
+from typer.core import TyperGroup
+
+from mnemo_pg.cli import admin, demo, load, output, plans
+from mnemo_pg.cli.session import Dsn, Json, Options, explain, options
+from mnemo_pg.source import default_version
+
+
+class _Group(TyperGroup):
+    """Turns known errors into a line and an exit code; all else keeps its traceback."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise typer.Exit(130) from None
+        except BrokenPipeError:
+            raise  # typer ends quietly
+        except Exception as error:
+            explained = explain(error)
+            if explained is None:
+                raise
+            output.fail(explained[0])
+            raise typer.Exit(explained[1]) from error
+
+
+app = typer.Typer(
+    name="mnemo-pg",
+    cls=_Group,
+    help="Remember the plans that worked, and recall them, in PostgreSQL.",
+    epilog="Exit codes: 0 done or found, 1 not found or failed, 2 wrong usage.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback()
+def common(context: typer.Context, dsn: Dsn = None, as_json: Json = False) -> None:
+    """Options that may stand before the command or after it."""
+    context.obj = Options(dsn=dsn, json=as_json)
+
+
+@app.command()
+def version(context: typer.Context, dsn: Dsn = None, as_json: Json = False) -> None:
+    """Show the version of this package and of the SQL that it installs."""
+    chosen = options(context, dsn, as_json)
+    try:
+        package = package_version("mnemo_pg")
+    except PackageNotFoundError:
+        package = "run from a folder, not installed"
+    known = {"package": package, "sql": default_version()}
+    if chosen.json:
+        output.print_json(known)
+    else:
+        output.say(f"mnemo_pg {known['package']}; installs SQL {known['sql']}")
+
+
+for module in (admin, plans, load, demo):
+    module.register(app)
+
+
+def run() -> None:
+    """Run with the arguments of the process and end it with the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that cannot show a character gets an escape instead of a failure.
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+    app(prog_name="mnemo-pg")

@@ -1,0 +1,133 @@
+"""The command import."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import IO, Annotated
+
+import typer
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+)
+
+from mnemo_pg.cli import output
+from mnemo_pg.cli.plans import Agent, Org
+from mnemo_pg.cli.session import MISS_OR_FAILURE, CommandError, Dsn, Json, client, options
+from mnemo_pg.importer import ImportAborted, ImportBroken, Importer, LineError, Summary
+from mnemo_pg.types import Scope
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command of this module."""
+    app.command("import")(import_file)
+
+
+def import_file(
+    context: typer.Context,
+    file: Annotated[str, typer.Argument(metavar="FILE", help="JSON lines; - for standard input.")],
+    agent: Agent = None,
+    org: Org = None,
+    scope: Annotated[
+        Scope | None, typer.Option(help="Scope of lines that name none. Default: private.")
+    ] = None,
+    abort: Annotated[
+        bool, typer.Option("--abort", help="Stop at the first bad line and store nothing at all.")
+    ] = False,
+    once: Annotated[
+        bool,
+        typer.Option("--once", help="Skip lines that an earlier import with --once has stored."),
+    ] = False,
+    dsn: Dsn = None,
+    as_json: Json = False,
+) -> None:
+    """Import plans and memories from JSON lines.
+
+    A line is an object: a plan has the parameters of remember_plan as its keys (query, steps,
+    chunk_ids, outcome_score, ...), a memory those of remember (content, ...). Bad lines are
+    reported with their number and the others stored; then the exit code is 1. With --json each bad
+    line is one JSON object, and the last object is the summary.
+    """
+    chosen = options(context, dsn, as_json)
+    started = time.monotonic()
+
+    def report(bad: LineError) -> None:
+        if chosen.json:
+            output.print_json(bad._asdict())
+        else:
+            output.fail(f"line {bad.line}: {bad.error}")
+
+    with (
+        _opened(file) as (source, size),
+        client(chosen) as m,
+        _progress(size) as advance,
+    ):
+        job = Importer(m, agent_id=agent, org_id=org, scope=scope, abort=abort, once=once)
+        try:
+            summary = job.run(source, report, advance)
+        except ImportAborted as error:
+            raise CommandError(f"{error}; nothing was stored") from error
+        except ImportBroken as error:
+            rest = "nothing was stored" if abort else f"{error}, later ones are not"
+            again = "" if abort or once else " (with --once nothing is stored twice)"
+            raise CommandError(f"the connection was lost: {rest}; import again{again}") from error
+    seconds = time.monotonic() - started
+    if chosen.json:
+        output.print_json(_document(summary, seconds))
+    else:
+        _show(summary, seconds)
+    if summary.failed:
+        raise typer.Exit(MISS_OR_FAILURE)
+
+
+@contextmanager
+def _opened(file: str) -> Iterator[tuple[IO[bytes], int | None]]:
+    if file == "-":
+        yield sys.stdin.buffer, None
+        return
+    try:
+        source = open(file, "rb")  # noqa: SIM115  closed below, errors of the block are not ours
+    except OSError as error:
+        raise CommandError(f"cannot read {file}: {error.strerror}") from error
+    with source:
+        size = os.fstat(source.fileno()).st_size
+        yield source, size or None
+
+
+@contextmanager
+def _progress(size: int | None) -> Iterator[Callable[[int], None]]:
+    console = output.stderr()
+    columns = (TextColumn("import"), BarColumn(), DownloadColumn(), TimeElapsedColumn())
+    bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    with bar:
+        task = bar.add_task("import", total=size)
+        yield lambda count: bar.advance(task, count)
+
+
+def _document(summary: Summary, seconds: float) -> dict[str, object]:
+    return {
+        "lines": summary.lines,
+        "plans": dict(summary.plans),
+        "memories": dict(summary.memories),
+        "failed": summary.failed,
+        "seconds": round(seconds, 3),
+    }
+
+
+def _show(summary: Summary, seconds: float) -> None:
+    made = output.table("", "lines")
+    for kind, counts in (("plans", summary.plans), ("memories", summary.memories)):
+        for status, count in sorted(counts.items()):
+            output.row(made, f"{kind} {status.replace('_', ' ')}", f"{count:,}")
+    output.row(made, "bad lines", f"{summary.failed:,}")
+    output.row(made, "all", f"{summary.lines:,}")
+    output.stdout().print(made)
+    rate = summary.lines / seconds if seconds > 0 else 0
+    output.say(f"{seconds:.1f} s, {rate:,.0f} lines a second")

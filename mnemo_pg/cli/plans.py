@@ -1,0 +1,181 @@
+"""Commands on single plans: remember-plan and recall-plan."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import Annotated, Any
+
+import typer
+
+from mnemo_pg.cli import output
+from mnemo_pg.cli.session import MISS_OR_FAILURE, Dsn, Json, client, options
+from mnemo_pg.importer import parse_duration
+from mnemo_pg.types import PlanMatch, PlanStatus, RecallReason, Scope
+
+Agent = Annotated[str | None, typer.Option("--agent", help="Acting agent.")]
+Org = Annotated[str | None, typer.Option("--org", help="Its organisation.")]
+Context = Annotated[
+    str | None,
+    typer.Option("--context", help="What the plan depends on (a tool set, a model version)."),
+]
+
+_REASONS = {
+    RecallReason.NONE_SIMILAR: "no visible plan is similar enough",
+    RecallReason.GUARDED: "the most similar plan differs in something that decides the question",
+    RecallReason.DISABLED: (
+        "experience memory is off; turn it on: mnemo-pg init --experience-memory on"
+    ),
+    RecallReason.BLANK_QUERY: "the query is blank",
+}
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    app.command("remember-plan")(remember_plan)
+    app.command("recall-plan")(recall_plan)
+
+
+def _duration(text: str) -> timedelta:
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
+def _details(text: str | None) -> list[Any] | None:
+    if text is None:
+        return None
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"not JSON: {error}", param_hint="--details") from None
+    if not isinstance(value, list):
+        raise typer.BadParameter(
+            "must be a JSON array with one value a step", param_hint="--details"
+        )
+    return value
+
+
+def remember_plan(
+    context: typer.Context,
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="The question that was answered.")],
+    step: Annotated[list[str], typer.Option("--step", help="A step; repeat it, in order.")],
+    score: Annotated[float, typer.Option("--score", help="How well it went, 0 to 1.")],
+    chunk: Annotated[
+        list[str] | None, typer.Option("--chunk", help="Id of a chunk that was used; repeat it.")
+    ] = None,
+    agent: Agent = None,
+    org: Org = None,
+    scope: Annotated[Scope, typer.Option(help="Who may see it.")] = Scope.PRIVATE,
+    plan_context: Context = None,
+    ttl: Annotated[
+        timedelta | None,
+        typer.Option(parser=_duration, metavar="DURATION", help="Forget it after 12h, 7d, 2w."),
+    ] = None,
+    tag: Annotated[list[str] | None, typer.Option("--tag", help="A tag; repeat it.")] = None,
+    details: Annotated[
+        str | None, typer.Option(metavar="JSON", help="A JSON array, one value a step.")
+    ] = None,
+    dsn: Dsn = None,
+    as_json: Json = False,
+) -> None:
+    """Remember a plan that worked.
+
+    Below the success threshold nothing is kept, and that is said; it is no failure.
+    """
+    chosen = options(context, dsn, as_json)
+    values = _details(details)
+    with client(chosen, agent_id=agent, org_id=org) as m:
+        answer = m.remember_plan(
+            query,
+            step,
+            chunk or [],
+            score,
+            scope=scope,
+            context=plan_context,
+            ttl=ttl,
+            tags=tag,
+            details=values,
+        )
+    if chosen.json:
+        output.print_json(answer)
+        return
+    said = {
+        PlanStatus.STORED: f"stored {answer.id}",
+        PlanStatus.REPEATED: f"stored before as {answer.id}",
+        PlanStatus.BELOW_THRESHOLD: f"not kept: score {score:g} is below the success threshold",
+        PlanStatus.QUARANTINED: f"held back as {answer.id} until an administrator releases it",
+    }
+    output.say(said.get(PlanStatus(answer.status), str(answer.status)))
+    output.say(f"signature: {answer.signature}")
+
+
+def recall_plan(
+    context: typer.Context,
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="The question to find a plan for.")],
+    agent: Agent = None,
+    org: Org = None,
+    threshold: Annotated[
+        float | None,
+        typer.Option("--threshold", help="Least similarity. Default: the database's setting."),
+    ] = None,
+    plan_context: Context = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", min=1, help="Show the best N plans.", metavar="N")
+    ] = None,
+    dsn: Dsn = None,
+    as_json: Json = False,
+) -> None:
+    """Recall the best plan for a question; exit code 1 when there is none.
+
+    With --limit --json prints an array, empty on a miss.
+    """
+    chosen = options(context, dsn, as_json)
+    with client(chosen, agent_id=agent, org_id=org) as m:
+        best = m.recall_plan(query, similarity_threshold=threshold, context=plan_context)
+        if limit is None:
+            found = [best] if best.hit else []
+        else:
+            found = m.recall_plans(
+                query, similarity_threshold=threshold, context=plan_context, limit=limit
+            )
+    if chosen.json:
+        if limit is None:
+            output.print_json(best)
+        else:
+            output.print_json([output.fields(match) for match in found])
+    elif found:
+        for match in found:
+            show_plan(match)
+    else:
+        show_miss(best)
+    if not found:
+        raise typer.Exit(MISS_OR_FAILURE)
+
+
+def show_plan(match: PlanMatch) -> None:
+    """A hit, for people."""
+    console = output.stdout()
+    rank = f"{match.rank}. " if match.rank is not None else ""
+    made = f"{match.created_at:%Y-%m-%d %H:%M}" if match.created_at is not None else ""
+    pairs: list[tuple[str, object]] = [
+        (f"{rank}hit", f"similarity {match.similarity:.2f} ({match.reason})"),
+        ("query", match.query),
+        ("plan", match.id),
+        ("from", f"{match.owner_agent_id}, {match.scope}, score {match.outcome_score:g}, {made}"),
+        ("chunks", ", ".join(match.chunk_ids)),
+    ]
+    console.print(output.facts(pairs))
+    for number, step in enumerate(match.steps, start=1):
+        output.say(f"  {number}. {step}")
+        if match.details is not None and number <= len(match.details):
+            output.say(f"     {json.dumps(match.details[number - 1], ensure_ascii=False)}")
+
+
+def show_miss(match: PlanMatch) -> None:
+    """A miss with its reason, for people."""
+    why = _REASONS.get(RecallReason(match.reason), str(match.reason))
+    output.say(f"miss ({match.reason}): {why}")
+    if match.near_miss:
+        output.say(f"nearest: {json.dumps(match.near_miss, ensure_ascii=False)}")
