@@ -56,12 +56,19 @@ BEGIN
             jsonb_build_object('role', v_role),
             format('an administrator runs: SELECT mnemo.grant_access(%L, ''application'')', v_role)
         );
+    ELSIF v_level = 'tenant' AND mnemo._bound_orgs(v_role) IS NULL THEN
+        PERFORM mnemo._raise_access(
+            format('role %I is a tenant without a binding', v_role),
+            jsonb_build_object('role', v_role),
+            format('an administrator runs: SELECT mnemo.bind_role(%L, organisation)', v_role)
+        );
     END IF;
     RETURN v_level;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._level() IS
-    'The level of the calling role. Raises 42501 for a role without one.';
+    'The level of the calling role. Raises 42501 for a role without one, and for a tenant without a '
+    'binding.';
 
 CREATE FUNCTION mnemo._identify(
     p_level text,
@@ -92,6 +99,54 @@ COMMENT ON FUNCTION mnemo._identify(text, text, text) IS
     'The acting organisation and agent with binding and defaults filled in, their form not yet '
     'checked; problem 42501 for a tenant outside its binding.';
 
+CREATE FUNCTION mnemo._bound_orgs(
+    p_role name
+)
+RETURNS text[]
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    RETURN (
+        SELECT array_agg(DISTINCT b.org_id)
+          FROM mnemo.role_binding AS b
+          JOIN pg_roles AS g ON g.rolname = b.role_name
+         WHERE pg_has_role(p_role, g.oid, 'USAGE')
+    );
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._bound_orgs(name) IS
+    'The organisations that a role is bound to, by itself or by inheritance; NULL for none.';
+
+CREATE FUNCTION mnemo._bound_org(
+    p_role name,
+    p_org_id text,
+    OUT org_id text,
+    OUT problem mnemo._problem
+)
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_orgs text[] := mnemo._bound_orgs(p_role);
+BEGIN
+    org_id := coalesce(p_org_id, v_orgs[1]);
+    IF p_org_id IS NULL AND cardinality(v_orgs) > 1 THEN
+        problem := mnemo._argument('p_org_id',
+            format('p_org_id must be named: role %I is bound to %s organisations',
+                p_role, cardinality(v_orgs)),
+            'name the organisation that you act in');
+    ELSIF (org_id = ANY (v_orgs)) IS NOT TRUE THEN
+        problem := mnemo._access(
+            format('role %I is not bound to organisation %s', p_role, mnemo._shown(p_org_id)),
+            'p_org_id', 'leave p_org_id out, or have an administrator bind the role');
+    END IF;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._bound_org(name, text) IS
+    'The organisation that a tenant acts in: the named one if it is bound to it, its only one where '
+    'unnamed. Problem 42501 outside the bindings, 22023 where several fit and none is named.';
+
 CREATE FUNCTION mnemo._bound(
     p_role name,
     p_agent_id text,
@@ -104,29 +159,14 @@ LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
-    v_orgs text[];
+    v_org record;
     v_agents text[];
     v_any boolean;
 BEGIN
-    SELECT array_agg(DISTINCT b.org_id) INTO v_orgs
-      FROM mnemo.role_binding AS b
-      JOIN pg_roles AS g ON g.rolname = b.role_name
-     WHERE pg_has_role(p_role, g.oid, 'USAGE');
-    org_id := coalesce(p_org_id, v_orgs[1]);
-    IF v_orgs IS NULL THEN
-        problem := mnemo._access(format('role %I is a tenant without a binding', p_role), NULL,
-            format('an administrator runs: SELECT mnemo.bind_role(%L, organisation)', p_role));
-        RETURN;
-    ELSIF p_org_id IS NULL AND cardinality(v_orgs) > 1 THEN
-        problem := mnemo._argument('p_org_id',
-            format('p_org_id must be named: role %I is bound to %s organisations',
-                p_role, cardinality(v_orgs)),
-            'name the organisation that you act in');
-        RETURN;
-    ELSIF org_id <> ALL (v_orgs) THEN
-        problem := mnemo._access(
-            format('role %I is not bound to organisation %s', p_role, mnemo._shown(p_org_id)),
-            'p_org_id', 'leave p_org_id out, or have an administrator bind the role');
+    SELECT * INTO v_org FROM mnemo._bound_org(p_role, p_org_id);
+    org_id := v_org.org_id;
+    problem := v_org.problem;
+    IF problem.code IS NOT NULL THEN
         RETURN;
     END IF;
     SELECT array_agg(DISTINCT b.agent_id) FILTER (WHERE b.agent_id IS NOT NULL),

@@ -73,6 +73,16 @@ BEGIN ATOMIC
            AND s.deptype = 'o'
            AND s.refclassid = 'pg_authid'::regclass
            AND pg_has_role(p_role, s.refobjid, 'MEMBER')
+        UNION ALL
+        -- A trigger may call a function of pg_temp, where everybody may create one.
+        SELECT 8, format('has TRIGGER on %I.%I', n.nspname, c.relname)
+          FROM pg_roles AS r
+          CROSS JOIN pg_class AS c
+          JOIN pg_namespace AS n ON n.oid = c.relnamespace
+         WHERE pg_has_role(p_role, r.oid, 'MEMBER')
+           AND c.relkind IN ('r', 'p', 'v', 'f')
+           AND n.nspname !~ '^pg_(toast_)?temp_'
+           AND has_table_privilege(r.oid, c.oid, 'TRIGGER')
       ) AS x
      ORDER BY x.place, x.obstacle
      LIMIT 1;
@@ -93,10 +103,10 @@ DECLARE
     v_obstacle text;
 BEGIN
     SELECT r.rolname, mnemo._tenant_obstacle(r.oid) INTO v_role, v_obstacle
-      FROM mnemo.role_level AS l
-      JOIN pg_roles AS r ON r.rolname = l.role_name
-     WHERE l.level = 'tenant'
+      FROM pg_roles AS r
+     WHERE NOT r.rolsuper
        AND pg_has_role(r.oid, p_role, 'MEMBER')
+       AND mnemo._role_level(r.rolname) = 'tenant'
        AND mnemo._tenant_obstacle(r.oid) IS NOT NULL
      LIMIT 1;
     IF v_role IS NOT NULL THEN
@@ -109,8 +119,8 @@ BEGIN
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._check_tenants(oid) IS
-    'Raises 42501 if the role, or a member of it, is of level tenant and could act outside its '
-    'binding.';
+    'Raises 42501 if the role, or a member of it, is of level tenant, by itself or by inheritance, '
+    'and could act outside its binding.';
 
 CREATE FUNCTION mnemo._revoke_all(
     p_role text

@@ -103,16 +103,18 @@ SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
-    v_caller record;
+    v_bound record;
 BEGIN
-    SELECT * INTO v_caller FROM mnemo._enter(NULL, p_org_id);
+    IF mnemo._level() = 'tenant' THEN
+        SELECT * INTO v_bound FROM mnemo._bound_org(mnemo._effective_role(), p_org_id);
+        PERFORM mnemo._raise_problem(v_bound.problem);
+        p_org_id := v_bound.org_id;
+    END IF;
     PERFORM mnemo._check_setting_name(p_name);
     IF p_org_id IS NOT NULL THEN
         PERFORM mnemo._check_identity('any', p_org_id);
     END IF;
-    RETURN mnemo._setting(
-        p_name, CASE v_caller.level WHEN 'tenant' THEN v_caller.org_id ELSE p_org_id END
-    );
+    RETURN mnemo._setting(p_name, p_org_id);
 END
 $fn$;
 COMMENT ON FUNCTION mnemo.setting(text, text) IS

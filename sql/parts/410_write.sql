@@ -23,7 +23,9 @@ BEGIN
                'quarantined', r.quarantined,
                'expires_at', mnemo._micros(r.expires_at),
                'status', r.status,
-               'valid_to', mnemo._micros(r.valid_to)
+               'valid_to', mnemo._micros(r.valid_to),
+               'version', r.version,
+               'prev_version_id', r.prev_version_id
            )
       FROM unnest(p_records) AS r;
 END
@@ -96,17 +98,18 @@ LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 BEGIN
-    IF NOT mnemo._is_label('scope', p_scope) THEN
-        RETURN mnemo._label_problem('p_scope', 'scope', p_scope);
-    ELSIF p_scope = 'global' AND p_level = 'tenant' THEN
+    -- Access comes before arguments, so this before anything else about the call.
+    IF p_scope = 'global' AND p_level = 'tenant' THEN
         RETURN mnemo._access('a tenant may not write scope global', 'p_scope',
             'use scope public, or a role of level application');
+    ELSIF NOT mnemo._is_label('scope', coalesce(p_scope, 'private')) THEN
+        RETURN mnemo._label_problem('p_scope', 'scope', p_scope);
     END IF;
     RETURN NULL;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._scope_problem(text, text) IS
-    'The problem of a scope to write: an unknown label, or global by a tenant; NULL for none.';
+    'The problem of a scope to write: global by a tenant, an unknown label; NULL for none.';
 
 CREATE FUNCTION mnemo._tags_problem(
     p_tags text[]

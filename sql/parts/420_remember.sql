@@ -185,7 +185,7 @@ DECLARE
 BEGIN
     SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
     PERFORM mnemo._raise_problem(coalesce(
-        mnemo._scope_problem(v_caller.level, coalesce(p_scope, 'private')),
+        mnemo._scope_problem(v_caller.level, p_scope),
         mnemo._ttl_problem(p_ttl),
         mnemo._texts_problem(ARRAY['p_idempotency_key'], ARRAY[p_idempotency_key], 256),
         mnemo._embedding_problem(p_embedding, p_model)

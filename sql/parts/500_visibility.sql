@@ -135,7 +135,7 @@ BEGIN
            array_agg(t.id) FILTER (WHERE h.rank < mnemo._permission_rank(p_permission))
       INTO v_missing, v_refused
       FROM unnest(p_ids) AS t(id)
-      LEFT JOIN mnemo._held(p_org_id, p_agent_id, p_ids, statement_timestamp()) AS h
+      LEFT JOIN mnemo._held(p_org_id, p_agent_id, p_ids, clock_timestamp()) AS h
         ON h.id = t.id;
     IF v_missing IS NOT NULL THEN
         PERFORM mnemo._raise_not_found(p_parameter, v_missing);

@@ -20,16 +20,19 @@ BEGIN
         'p_ids', v_caller.org_id, v_caller.agent_id, p_ids, 'delete'
     );
     -- One order of locks for every writer: organisation, then id.
+    PERFORM FROM mnemo.memory AS m
+      WHERE m.org_id IN (v_caller.org_id, '*') AND m.id = ANY (p_ids)
+      ORDER BY m.org_id, m.id
+        FOR UPDATE;
+    -- Waiting for the locks, the agent may have lost the permission, or the record.
+    PERFORM mnemo._require_permission(
+        'p_ids', v_caller.org_id, v_caller.agent_id, p_ids, 'delete'
+    );
     FOR v_record IN
         SELECT m.*
           FROM mnemo.memory AS m
          WHERE m.org_id IN (v_caller.org_id, '*') AND m.id = ANY (p_ids)
-         ORDER BY m.org_id, m.id
-           FOR UPDATE
     LOOP
-        IF v_record.deleted_at IS NOT NULL THEN
-            PERFORM mnemo._raise_not_found('p_ids', ARRAY[v_record.id]);
-        END IF;
         UPDATE mnemo.memory AS m
            SET deleted_at = now(), updated_at = now()
          WHERE m.org_id = v_record.org_id AND m.id = v_record.id;

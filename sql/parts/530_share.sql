@@ -53,6 +53,8 @@ BEGIN
         END IF;
         PERFORM mnemo._raise_not_found('p_id', ARRAY[p_id]);
     END IF;
+    -- Waiting for the lock, the agent may have lost the permission.
+    PERFORM mnemo._require_permission('p_id', p_org_id, p_agent_id, ARRAY[p_id], 'share');
     RETURN v_record;
 END
 $fn$;
@@ -76,6 +78,7 @@ AS $fn$
 DECLARE
     v_caller record;
     v_record mnemo.memory;
+    v_expires_at timestamptz;
 BEGIN
     SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
     PERFORM mnemo._raise_problem(coalesce(
@@ -90,7 +93,17 @@ BEGIN
             format('p_to_agents contains the owner %s, who holds every permission',
                 v_record.agent_id),
             'leave the owner out');
+    ELSIF v_caller.agent_id = ANY (p_to_agents) THEN
+        PERFORM mnemo._raise_argument('p_to_agents', 'p_to_agents contains the acting agent',
+            'nobody widens a grant of its own');
     END IF;
+    -- Nobody gives for longer than it holds.
+    v_expires_at := least(now() + p_ttl, (
+        SELECT a.expires_at
+          FROM mnemo.acl AS a
+         WHERE a.org_id = v_record.org_id AND a.memory_id = v_record.id
+           AND a.agent_id = v_caller.agent_id AND v_record.agent_id <> v_caller.agent_id
+    ));
     IF v_record.scope = 'private' THEN
         UPDATE mnemo.memory AS m
            SET scope = 'shared', updated_at = now()
@@ -101,7 +114,7 @@ BEGIN
         org_id, memory_id, agent_id, permission, granted_by, granted_at, expires_at
     )
     SELECT v_record.org_id, v_record.id, t.agent, p_permission, v_caller.agent_id, now(),
-           now() + p_ttl
+           v_expires_at
       FROM (SELECT DISTINCT u.agent FROM unnest(p_to_agents) AS u(agent)) AS t
      ORDER BY t.agent
     ON CONFLICT ON CONSTRAINT acl_pkey DO UPDATE
@@ -110,7 +123,7 @@ BEGIN
     PERFORM mnemo._write_event(
         v_record, 'memory_share', v_caller.org_id, v_caller.agent_id,
         jsonb_build_object('scope', v_record.scope, 'agents', to_jsonb(p_to_agents),
-            'permission', p_permission, 'expires_at', mnemo._micros(now() + p_ttl))
+            'permission', p_permission, 'expires_at', mnemo._micros(v_expires_at))
     );
     PERFORM mnemo._index_plan(v_record.org_id, v_record.id);
     RETURN QUERY
@@ -124,9 +137,10 @@ $fn$;
 COMMENT ON FUNCTION mnemo.share(uuid, text[], text, interval, text, text) IS
     'Grants agents of the same organisation a permission (read, write, delete, share; each covers '
     'those before it) on a record, plan or memory, replacing the grant each had; a private record '
-    'becomes shared. p_ttl: until the grant ends, NULL for no end. Needs permission share. Returns '
-    'the grants. Errors: 42501 no access, permission missing; MN001 unknown, gone or invisible '
-    'record; 22023 bad argument, the owner among the agents, a global record; 54000 over 10,000.';
+    'becomes shared. p_ttl: until the grant ends, NULL for no end; it ends with the giver''s own '
+    'grant at the latest. Needs permission share. Returns the grants. Errors: 42501 no access, '
+    'permission missing; MN001 unknown, gone or invisible record; 22023 bad argument, the owner or '
+    'the acting agent among the agents, a global record; 54000 over 10,000.';
 
 CREATE FUNCTION mnemo.unshare(
     p_id uuid,

@@ -27,9 +27,12 @@ LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
+    v_scope_problem mnemo._problem := mnemo._scope_problem(p_level, p_input.scope);
     v_problem mnemo._problem;
 BEGIN
-    IF mnemo._setting('experience_memory', p_input.org_id) <> 'on' THEN
+    IF v_scope_problem.code = '42501' THEN
+        RETURN v_scope_problem;
+    ELSIF mnemo._setting('experience_memory', p_input.org_id) <> 'on' THEN
         RETURN ROW('55000',
             format('experience memory is off for organisation %s', mnemo._shown(p_input.org_id)),
             NULL, 'SELECT mnemo.configure(''experience_memory'', ''on'')')::mnemo._problem;
@@ -56,7 +59,7 @@ BEGIN
     RETURN coalesce(
         mnemo._list_problem('p_steps', p_input.steps, 1000, NULL, 'steps'),
         mnemo._list_problem('p_chunk_ids', p_input.chunk_ids, 10000, NULL, 'chunk ids'),
-        mnemo._scope_problem(p_level, p_input.scope),
+        v_scope_problem,
         mnemo._ttl_problem(p_input.ttl),
         mnemo._tags_problem(p_input.tags),
         mnemo._texts_problem(

@@ -86,18 +86,22 @@ SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_identity record;
+    v_scope_problem mnemo._problem := mnemo._scope_problem(p_level, p_element ->> 'scope');
 BEGIN
-    problem := mnemo._element_problem(p_element);
+    -- Access comes before the form of the element.
+    SELECT * INTO v_identity
+      FROM mnemo._identify(p_level, p_element ->> 'agent_id', p_element ->> 'org_id');
+    problem := v_identity.problem;
+    IF problem.code IS NULL AND v_scope_problem.code = '42501' THEN
+        problem := v_scope_problem;
+    ELSIF problem.code IS NULL THEN
+        problem := mnemo._element_problem(p_element);
+    END IF;
     IF problem.code IS NOT NULL THEN
         RETURN;
     END IF;
     input := jsonb_populate_record(NULL::mnemo._plan_input, p_element);
     input.details := nullif(input.details, 'null');
-    SELECT * INTO v_identity FROM mnemo._identify(p_level, input.agent_id, input.org_id);
-    problem := v_identity.problem;
-    IF problem.code IS NOT NULL THEN
-        RETURN;
-    END IF;
     input.agent_id := v_identity.agent_id;
     input.org_id := v_identity.org_id;
     input.scope := coalesce(input.scope, 'private');
