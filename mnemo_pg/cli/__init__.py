@@ -19,4 +19,6 @@ def main() -> None:
             file=sys.stderr,
         )
         sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(130)
     run()

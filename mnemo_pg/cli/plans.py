@@ -133,20 +133,18 @@ def recall_plan(
     """
     chosen = options(context, dsn, as_json)
     with client(chosen, agent_id=agent, org_id=org) as m:
-        best = m.recall_plan(query, similarity_threshold=threshold, context=plan_context)
-        if limit is None:
-            found = [best] if best.hit else []
-        else:
-            found = m.recall_plans(
-                query, similarity_threshold=threshold, context=plan_context, limit=limit
-            )
+        rules: dict[str, Any] = {"similarity_threshold": threshold, "context": plan_context}
+        found = [] if limit is None else m.recall_plans(query, limit=limit, **rules)
+        # A miss of several has no reason of its own.
+        best = found[0] if found else m.recall_plan(query, **rules)
+        if limit is None and best.hit:
+            found = [best]
     if chosen.json:
-        if limit is None:
-            output.print_json(best)
-        else:
-            output.print_json([output.fields(match) for match in found])
+        output.print_json(best if limit is None else [output.fields(match) for match in found])
     elif found:
-        for match in found:
+        for position, match in enumerate(found):
+            if position:
+                output.say("")
             show_plan(match)
     else:
         show_miss(best)

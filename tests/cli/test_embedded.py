@@ -22,7 +22,7 @@ root_only = pytest.mark.skipif(os.geteuid() != 0, reason="concerns root only")
 
 def value(dsn: str, sql: str) -> object:
     with psycopg.connect(dsn, autocommit=True) as conn:
-        row = conn.execute(sql).fetchone()  # type: ignore[arg-type]
+        row = conn.execute(sql).fetchone()
     assert row is not None
     return row[0]
 
