@@ -2041,14 +2041,13 @@ CREATE TABLE mnemo.idempotency (
     key text NOT NULL,
     memory_org_id text NOT NULL,
     memory_id uuid NOT NULL,
-    CONSTRAINT idempotency_pkey PRIMARY KEY (org_id, agent_id, key),
-    -- The key is claimed before the record is written, so that two callers cannot both write.
-    CONSTRAINT idempotency_memory_id_fkey FOREIGN KEY (memory_org_id, memory_id)
-        REFERENCES mnemo.memory (org_id, id) ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED
+    CONSTRAINT idempotency_pkey PRIMARY KEY (org_id, agent_id, key)
 );
 CREATE INDEX idempotency_memory_id_idx ON mnemo.idempotency (memory_org_id, memory_id);
 COMMENT ON TABLE mnemo.idempotency IS
-    'Which record answered an idempotency key of an owner; gone with the record.';
+    'Which record answered an idempotency key of an owner. The key is claimed before the record is '
+    'written, so that two callers cannot both write: hence no foreign key. Without its record a key '
+    'is free again.';
 COMMENT ON COLUMN mnemo.idempotency.org_id IS 'Origin organisation of the owner.';
 COMMENT ON COLUMN mnemo.idempotency.agent_id IS 'Agent that owns the key.';
 COMMENT ON COLUMN mnemo.idempotency.key IS 'The caller''s key, compared exactly.';
@@ -2106,7 +2105,7 @@ COMMENT ON COLUMN mnemo.plan_signature.grantee_agent_id IS
 COMMENT ON COLUMN mnemo.plan_signature.signature_version IS 'Version of the signature rules.';
 
 -- part: 260_plan_view.sql
-CREATE VIEW mnemo.plan AS
+CREATE VIEW mnemo._plan AS
 SELECT m.id,
        m.org_id,
        m.origin_org_id,
@@ -2138,38 +2137,38 @@ SELECT m.id,
        m.content_hash
   FROM mnemo.memory AS m
  WHERE m.tags @> ARRAY['__experience_plan__'];
-COMMENT ON VIEW mnemo.plan IS
-    'The plans of every organisation as typed columns, live or not. For administrators; '
-    'applications use recall_plan, list_plans and get_plan.';
-COMMENT ON COLUMN mnemo.plan.id IS 'Id of the plan.';
-COMMENT ON COLUMN mnemo.plan.org_id IS 'Organisation that sees it; * for global plans.';
-COMMENT ON COLUMN mnemo.plan.origin_org_id IS 'Organisation that wrote it.';
-COMMENT ON COLUMN mnemo.plan.owner_agent_id IS 'Agent that owns it.';
-COMMENT ON COLUMN mnemo.plan.scope IS 'private, shared, public or global.';
-COMMENT ON COLUMN mnemo.plan.query IS 'The question that the plan answered.';
-COMMENT ON COLUMN mnemo.plan.signature_tokens IS 'Tokens of the query, sorted by code point.';
-COMMENT ON COLUMN mnemo.plan.steps IS 'What was done, in order.';
-COMMENT ON COLUMN mnemo.plan.details IS 'JSON array, one value a step; NULL when none were given.';
-COMMENT ON COLUMN mnemo.plan.chunk_ids IS 'Chunks that led to the answer.';
-COMMENT ON COLUMN mnemo.plan.outcome_score IS 'How well it worked, from 0 to 1.';
-COMMENT ON COLUMN mnemo.plan.context IS 'What the plan depends on; NULL for nothing.';
-COMMENT ON COLUMN mnemo.plan.tags IS 'The caller''s tags.';
-COMMENT ON COLUMN mnemo.plan.thread_id IS 'Conversation or run; NULL for none.';
-COMMENT ON COLUMN mnemo.plan.source_id IS 'Identifier of the source; NULL when unknown.';
-COMMENT ON COLUMN mnemo.plan.consolidation_state IS 'Live in raw, active, pending, consolidated.';
-COMMENT ON COLUMN mnemo.plan.version IS 'Counts the changes, from 1.';
-COMMENT ON COLUMN mnemo.plan.created_at IS 'When it was remembered.';
-COMMENT ON COLUMN mnemo.plan.updated_at IS 'When its record last changed.';
-COMMENT ON COLUMN mnemo.plan.expires_at IS 'From then on not recalled; NULL for never.';
-COMMENT ON COLUMN mnemo.plan.signature_size IS 'Number of tokens.';
-COMMENT ON COLUMN mnemo.plan.quarantined IS 'Held back from recall.';
-COMMENT ON COLUMN mnemo.plan.deleted_at IS 'When it was deleted; NULL while it lives.';
-COMMENT ON COLUMN mnemo.plan.content_hash IS 'SHA-256 of the record (docs/hash-format.md).';
+COMMENT ON VIEW mnemo._plan IS
+    'The plans as typed columns, for the functions; mnemo.plan says what they mean.';
+COMMENT ON COLUMN mnemo._plan.id IS 'As in mnemo.plan.';
+COMMENT ON COLUMN mnemo._plan.org_id IS 'As in mnemo.plan.';
+COMMENT ON COLUMN mnemo._plan.origin_org_id IS 'As in mnemo.plan.';
+COMMENT ON COLUMN mnemo._plan.owner_agent_id IS 'As in mnemo.plan.';
+COMMENT ON COLUMN mnemo._plan.scope IS 'As in mnemo.plan.';
+COMMENT ON COLUMN mnemo._plan.query IS 'As in mnemo.plan.';
+COMMENT ON COLUMN mnemo._plan.signature_tokens IS 'As in mnemo.plan.';
+COMMENT ON COLUMN mnemo._plan.steps IS 'As in mnemo.plan.';
+COMMENT ON COLUMN mnemo._plan.details IS 'As in mnemo.plan.';
+COMMENT ON COLUMN mnemo._plan.chunk_ids IS 'As in mnemo.plan.';
+COMMENT ON COLUMN mnemo._plan.outcome_score IS 'As in mnemo.plan.';
+COMMENT ON COLUMN mnemo._plan.context IS 'As in mnemo.plan.';
+COMMENT ON COLUMN mnemo._plan.tags IS 'As in mnemo.plan.';
+COMMENT ON COLUMN mnemo._plan.thread_id IS 'As in mnemo.plan.';
+COMMENT ON COLUMN mnemo._plan.source_id IS 'As in mnemo.plan.';
+COMMENT ON COLUMN mnemo._plan.consolidation_state IS 'As in mnemo.plan.';
+COMMENT ON COLUMN mnemo._plan.version IS 'As in mnemo.plan.';
+COMMENT ON COLUMN mnemo._plan.created_at IS 'As in mnemo.plan.';
+COMMENT ON COLUMN mnemo._plan.updated_at IS 'As in mnemo.plan.';
+COMMENT ON COLUMN mnemo._plan.expires_at IS 'As in mnemo.plan.';
+COMMENT ON COLUMN mnemo._plan.signature_size IS 'As in mnemo.plan.';
+COMMENT ON COLUMN mnemo._plan.quarantined IS 'As in mnemo.plan.';
+COMMENT ON COLUMN mnemo._plan.deleted_at IS 'As in mnemo.plan.';
+COMMENT ON COLUMN mnemo._plan.content_hash IS 'As in mnemo.plan.';
 
 -- part: 300_identity.sql
 CREATE FUNCTION mnemo._effective_role() RETURNS name
-LANGUAGE sql STABLE PARALLEL SAFE
--- Not current_user: inside a SECURITY DEFINER function that is the owner of the function.
+LANGUAGE sql STABLE PARALLEL RESTRICTED
+-- Not current_user: inside a SECURITY DEFINER function that is the owner of the function. Not in a
+-- parallel worker: some minor versions do not tell it the role (CVE-2024-10978).
 RETURN CASE current_setting('role') WHEN 'none' THEN session_user
     ELSE current_setting('role')::name END;
 COMMENT ON FUNCTION mnemo._effective_role() IS
@@ -2212,7 +2211,7 @@ COMMENT ON FUNCTION mnemo._role_level(name) IS
     'several are reached; superusers and the owner are admin; NULL for no row.';
 
 CREATE FUNCTION mnemo._level() RETURNS text
-LANGUAGE plpgsql STABLE PARALLEL SAFE
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
@@ -2247,7 +2246,7 @@ CREATE FUNCTION mnemo._identify(
     OUT agent_id text,
     OUT problem mnemo._problem
 )
-LANGUAGE plpgsql STABLE PARALLEL SAFE
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
@@ -2373,7 +2372,7 @@ CREATE FUNCTION mnemo._enter(
     OUT org_id text,
     OUT agent_id text
 )
-LANGUAGE plpgsql STABLE PARALLEL SAFE
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
@@ -2427,7 +2426,7 @@ CREATE FUNCTION mnemo._caller(
     OUT org_id text,
     OUT agent_id text
 )
-LANGUAGE plpgsql STABLE PARALLEL SAFE
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 BEGIN
@@ -2440,7 +2439,7 @@ COMMENT ON FUNCTION mnemo._caller(text, text) IS
     'Who calls, as _enter gives it, with the form of both names checked (22023).';
 
 CREATE FUNCTION mnemo._require_admin() RETURNS void
-LANGUAGE plpgsql STABLE PARALLEL SAFE
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 BEGIN
@@ -2455,32 +2454,31 @@ END
 $fn$;
 COMMENT ON FUNCTION mnemo._require_admin() IS 'Raises 42501 unless the caller has level admin.';
 
--- part: 310_roles_admin.sql
-CREATE FUNCTION mnemo._admin_functions() RETURNS text[]
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN ARRAY['configure', 'grant_access', 'revoke_access', 'bind_role', 'unbind_role'];
-COMMENT ON FUNCTION mnemo._admin_functions() IS
-    'The public functions that only level admin may call; every level may call the others.';
-
-CREATE FUNCTION mnemo._role_oid(
-    p_role text
+-- part: 305_tenants.sql
+CREATE FUNCTION mnemo._is_temporary(
+    p_catalog oid,
+    p_object oid
 )
-RETURNS oid
-LANGUAGE plpgsql STABLE PARALLEL SAFE
-SET search_path = pg_catalog, mnemo, pg_temp
-AS $fn$
-DECLARE
-    v_oid oid := (SELECT r.oid FROM pg_roles AS r WHERE r.rolname = p_role);
-BEGIN
-    IF v_oid IS NULL THEN
-        PERFORM mnemo._raise_argument('p_role',
-            'p_role must be the name of an existing role; got ' || mnemo._shown(p_role),
-            'create the role first: CREATE ROLE ...');
-    END IF;
-    RETURN v_oid;
-END
-$fn$;
-COMMENT ON FUNCTION mnemo._role_oid(text) IS 'The number of a role; raises 22023 if there is none.';
+RETURNS boolean
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT EXISTS (
+        SELECT
+          FROM pg_namespace AS n
+         WHERE n.nspname ~ '^pg_(toast_)?temp_'
+           AND n.oid = CASE p_catalog
+                WHEN 'pg_class'::regclass THEN
+                    (SELECT c.relnamespace FROM pg_class AS c WHERE c.oid = p_object)
+                WHEN 'pg_proc'::regclass THEN
+                    (SELECT p.pronamespace FROM pg_proc AS p WHERE p.oid = p_object)
+                WHEN 'pg_type'::regclass THEN
+                    (SELECT t.typnamespace FROM pg_type AS t WHERE t.oid = p_object)
+               END
+    );
+END;
+COMMENT ON FUNCTION mnemo._is_temporary(oid, oid) IS
+    'Whether a table, function or type lives in a session''s temporary schema, where only that '
+    'session meets it.';
 
 CREATE FUNCTION mnemo._tenant_obstacle(
     p_role oid
@@ -2492,9 +2490,10 @@ LANGUAGE sql STABLE PARALLEL SAFE
 BEGIN ATOMIC
     SELECT x.obstacle
       FROM (
-        SELECT 1 AS place, 'is or can become superuser, or may create roles' AS obstacle
+        SELECT 1 AS place, 'is or can become superuser, may create roles, or may replicate' AS obstacle
           FROM pg_roles AS r
-         WHERE pg_has_role(p_role, r.oid, 'MEMBER') AND (r.rolsuper OR r.rolcreaterole)
+         WHERE pg_has_role(p_role, r.oid, 'MEMBER')
+           AND (r.rolsuper OR r.rolcreaterole OR r.rolreplication)
         UNION ALL
         SELECT 2, 'can become the owner of schema mnemo'
          WHERE pg_has_role(p_role, mnemo._owner(), 'MEMBER')
@@ -2508,7 +2507,9 @@ BEGIN ATOMIC
           FROM pg_roles AS r
          WHERE r.rolname IN (
                 'pg_read_all_data', 'pg_write_all_data', 'pg_read_server_files',
-                'pg_write_server_files', 'pg_execute_server_program')
+                'pg_write_server_files', 'pg_execute_server_program',
+                -- The texts of other sessions' statements hold their plans.
+                'pg_monitor', 'pg_read_all_stats')
            AND pg_has_role(p_role, r.oid, 'MEMBER')
         UNION ALL
         SELECT 5, format('has CREATE on database %I', d.datname)
@@ -2531,6 +2532,7 @@ BEGIN ATOMIC
            AND s.deptype = 'o'
            AND s.refclassid = 'pg_authid'::regclass
            AND pg_has_role(p_role, s.refobjid, 'MEMBER')
+           AND NOT mnemo._is_temporary(s.classid, s.objid)
         UNION ALL
         -- A trigger may call a function of pg_temp, where everybody may create one.
         SELECT 8, format('has TRIGGER on %I.%I', n.nspname, c.relname)
@@ -2541,6 +2543,15 @@ BEGIN ATOMIC
            AND c.relkind IN ('r', 'p', 'v', 'f')
            AND n.nspname !~ '^pg_(toast_)?temp_'
            AND has_table_privilege(r.oid, c.oid, 'TRIGGER')
+        UNION ALL
+        SELECT 9, format('has privileges on %I.%I', n.nspname, c.relname)
+          FROM pg_roles AS r
+          CROSS JOIN pg_class AS c
+          JOIN pg_namespace AS n ON n.oid = c.relnamespace
+         WHERE pg_has_role(p_role, r.oid, 'MEMBER')
+           AND n.nspname = 'mnemo' AND c.relkind IN ('r', 'v')
+           AND (has_any_column_privilege(r.oid, c.oid, 'SELECT, INSERT, UPDATE, REFERENCES')
+                OR has_table_privilege(r.oid, c.oid, 'DELETE, TRUNCATE'))
       ) AS x
      ORDER BY x.place, x.obstacle
      LIMIT 1;
@@ -2580,6 +2591,33 @@ COMMENT ON FUNCTION mnemo._check_tenants(oid) IS
     'Raises 42501 if the role, or a member of it, is of level tenant, by itself or by inheritance, '
     'and could act outside its binding.';
 
+-- part: 310_roles_admin.sql
+CREATE FUNCTION mnemo._admin_functions() RETURNS text[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ARRAY['configure', 'grant_access', 'revoke_access', 'bind_role', 'unbind_role'];
+COMMENT ON FUNCTION mnemo._admin_functions() IS
+    'The public functions that only level admin may call; every level may call the others.';
+
+CREATE FUNCTION mnemo._role_oid(
+    p_role text
+)
+RETURNS oid
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_oid oid := (SELECT r.oid FROM pg_roles AS r WHERE r.rolname = p_role);
+BEGIN
+    IF v_oid IS NULL THEN
+        PERFORM mnemo._raise_argument('p_role',
+            'p_role must be the name of an existing role; got ' || mnemo._shown(p_role),
+            'create the role first: CREATE ROLE ...');
+    END IF;
+    RETURN v_oid;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._role_oid(text) IS 'The number of a role; raises 22023 if there is none.';
+
 CREATE FUNCTION mnemo._revoke_all(
     p_role text
 )
@@ -2587,14 +2625,24 @@ RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
+DECLARE
+    v_type name;
 BEGIN
-    EXECUTE format('REVOKE ALL ON ALL FUNCTIONS IN SCHEMA mnemo FROM %I', p_role);
-    EXECUTE format('REVOKE ALL ON ALL TABLES IN SCHEMA mnemo FROM %I', p_role);
-    EXECUTE format('REVOKE ALL ON TYPE mnemo._problem, mnemo._plan_input FROM %I', p_role);
-    EXECUTE format('REVOKE ALL ON SCHEMA mnemo FROM %I', p_role);
+    EXECUTE format('REVOKE ALL ON ALL FUNCTIONS IN SCHEMA mnemo FROM %I CASCADE', p_role);
+    EXECUTE format('REVOKE ALL ON ALL TABLES IN SCHEMA mnemo FROM %I CASCADE', p_role);
+    EXECUTE format('REVOKE ALL ON SCHEMA mnemo FROM %I CASCADE', p_role);
+    -- A temporary table with a column of a row type would hold up every change of the table.
+    FOR v_type IN
+        SELECT t.typname
+          FROM pg_type AS t
+          JOIN pg_namespace AS n ON n.oid = t.typnamespace
+         WHERE n.nspname = 'mnemo' AND t.typtype = 'c'
+    LOOP
+        EXECUTE format('REVOKE ALL ON TYPE mnemo.%I FROM %I CASCADE', v_type, p_role);
+    END LOOP;
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._revoke_all(text) IS 'Takes every privilege in schema mnemo from a role.';
+COMMENT ON FUNCTION mnemo._revoke_all(text) IS 'Takes every privilege in schema mnemo from a role, or from PUBLIC (public).';
 
 CREATE FUNCTION mnemo.grant_access(
     p_role text,
@@ -2620,8 +2668,10 @@ BEGIN
     INSERT INTO mnemo.role_level AS l (role_name, level)
     VALUES (p_role, p_level)
     ON CONFLICT (role_name) DO UPDATE SET level = excluded.level, granted_at = now();
-    PERFORM mnemo._check_tenants(v_oid);
+    -- A dump restored without privileges leaves functions open to PUBLIC.
+    PERFORM mnemo._revoke_all('public');
     PERFORM mnemo._revoke_all(p_role);
+    PERFORM mnemo._check_tenants(v_oid);
     EXECUTE format('GRANT USAGE ON SCHEMA mnemo TO %I', p_role);
     FOR v_function IN
         SELECT format('%I.%I(%s)', n.nspname, p.proname, pg_get_function_identity_arguments(p.oid))
@@ -2636,6 +2686,7 @@ BEGIN
     END LOOP;
     IF p_level = 'admin' THEN
         EXECUTE format('GRANT SELECT ON mnemo.plan TO %I', p_role);
+        EXECUTE format('GRANT EXECUTE ON FUNCTION mnemo._is_admin() TO %I', p_role);
     END IF;
 END
 $fn$;
@@ -2827,7 +2878,7 @@ CREATE FUNCTION mnemo.setting(
     p_org_id text DEFAULT NULL
 )
 RETURNS text
-LANGUAGE plpgsql STABLE PARALLEL SAFE
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
 SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
@@ -3063,33 +3114,53 @@ COMMENT ON FUNCTION mnemo._write_event(mnemo.memory, text, text, text, jsonb) IS
     'Writes the event of a change to a record; p_changes holds the columns that it set, as labels, '
     'numbers and microseconds only.';
 
-CREATE FUNCTION mnemo._claim_key(
+CREATE FUNCTION mnemo._first_record(
     p_record mnemo.memory,
     p_key text,
-    OUT memory_org_id text,
-    OUT memory_id uuid
+    p_pending mnemo.memory[]
 )
+RETURNS mnemo.memory
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
+DECLARE
+    v_key mnemo.idempotency;
+    v_first mnemo.memory;
 BEGIN
     INSERT INTO mnemo.idempotency AS i (org_id, agent_id, key, memory_org_id, memory_id)
     VALUES (p_record.origin_org_id, p_record.agent_id, p_key, p_record.org_id, p_record.id)
     ON CONFLICT (org_id, agent_id, key) DO NOTHING;
-    SELECT i.memory_org_id, i.memory_id INTO memory_org_id, memory_id
+    IF FOUND THEN
+        RETURN p_record;
+    END IF;
+    -- Statements of their own: the claim may have waited for the transaction that wrote the key.
+    SELECT * INTO v_key
       FROM mnemo.idempotency AS i
-     WHERE i.org_id = p_record.origin_org_id AND i.agent_id = p_record.agent_id AND i.key = p_key;
+     WHERE i.org_id = p_record.origin_org_id AND i.agent_id = p_record.agent_id AND i.key = p_key
+       FOR UPDATE;
     IF NOT FOUND THEN
-        -- Another transaction committed the key after this one's snapshot was taken.
         PERFORM mnemo._raise('40001', 'the idempotency key was used by a concurrent transaction',
             jsonb_build_object('parameter', 'p_idempotency_key'), 'retry the transaction');
     END IF;
+    SELECT * INTO v_first
+      FROM mnemo.memory AS m WHERE m.org_id = v_key.memory_org_id AND m.id = v_key.memory_id;
+    IF NOT FOUND THEN
+        SELECT * INTO v_first FROM unnest(p_pending) AS r WHERE r.id = v_key.memory_id;
+    END IF;
+    IF NOT FOUND THEN
+        UPDATE mnemo.idempotency AS i
+           SET memory_org_id = p_record.org_id, memory_id = p_record.id
+         WHERE i.org_id = v_key.org_id AND i.agent_id = v_key.agent_id AND i.key = v_key.key;
+        RETURN p_record;
+    END IF;
+    RETURN v_first;
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._claim_key(mnemo.memory, text) IS
-    'Claims an idempotency key of the owner for a record about to be written; returns the record '
-    'that holds it: another one when the key was used before. Waits for a transaction that is just '
-    'using the same key. Raises 40001 when that one is outside the snapshot.';
+COMMENT ON FUNCTION mnemo._first_record(mnemo.memory, text, mnemo.memory[]) IS
+    'Claims an idempotency key of the owner for a record about to be written: returns that record, '
+    'or the one that holds the key. p_pending: records of the same call that are not written yet. '
+    'Waits for a transaction that is just using the same key; raises 40001 when that one is outside '
+    'the snapshot.';
 
 CREATE FUNCTION mnemo._scope_problem(
     p_level text,
@@ -3353,7 +3424,6 @@ AS $fn$
 DECLARE
     v_caller record;
     v_record mnemo.memory;
-    v_key record;
     v_first mnemo.memory;
 BEGIN
     SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
@@ -3391,11 +3461,8 @@ BEGIN
     PERFORM mnemo._raise_problem(mnemo._memory_problem(v_record));
     v_record := mnemo._normalised(v_record);
     IF p_idempotency_key IS NOT NULL THEN
-        SELECT * INTO v_key FROM mnemo._claim_key(v_record, p_idempotency_key);
-        -- A statement of its own: the claim may have waited for the transaction that wrote it.
-        SELECT * INTO v_first
-          FROM mnemo.memory AS m WHERE m.org_id = v_key.memory_org_id AND m.id = v_key.memory_id;
-        IF FOUND THEN
+        v_first := mnemo._first_record(v_record, p_idempotency_key, '{}');
+        IF v_first.id <> v_record.id THEN
             IF v_first.tags @> ARRAY[mnemo._reserved_tag()] THEN
                 PERFORM mnemo._raise_argument('p_idempotency_key',
                     'p_idempotency_key was used for a plan', 'use another key');
@@ -3586,7 +3653,7 @@ CREATE FUNCTION mnemo.check_permission(
     p_org_id text DEFAULT NULL
 )
 RETURNS boolean
-LANGUAGE plpgsql STABLE PARALLEL SAFE
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
 SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
@@ -3672,7 +3739,7 @@ RETURNS TABLE (
     expires_at timestamptz,
     content_hash bytea
 )
-LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 10
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 10
 SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
@@ -3781,7 +3848,7 @@ RETURNS TABLE (
     created_at timestamptz,
     explanation jsonb
 )
-LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 10
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 10
 SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
@@ -3872,6 +3939,12 @@ BEGIN
     PERFORM mnemo._require_permission(
         'p_ids', v_caller.org_id, v_caller.agent_id, p_ids, 'delete'
     );
+    IF v_caller.level = 'tenant' AND EXISTS (
+        SELECT FROM mnemo.memory AS m WHERE m.org_id = '*' AND m.id = ANY (p_ids)
+    ) THEN
+        PERFORM mnemo._raise_access('a tenant may not delete a record of scope global',
+            jsonb_build_object('parameter', 'p_ids'), 'use a role of level application');
+    END IF;
     FOR v_record IN
         SELECT m.*
           FROM mnemo.memory AS m
@@ -4514,7 +4587,9 @@ BEGIN
         SELECT s.org_id, s.plan_id, s.signature, s.size, s.outcome_score, s.created_at
           FROM probe AS p
           JOIN mnemo.plan_signature AS s ON s.keys && p.keys
-         WHERE s.org_id = p_org_id AND s.audience = ANY (v_audiences)
+          JOIN mnemo.memory AS m ON m.org_id = s.org_id AND m.id = s.plan_id
+         WHERE s.org_id = p_org_id AND m.org_id = p_org_id AND mnemo._is_live(m, p_now)
+           AND s.audience = ANY (v_audiences)
            AND s.context IS NOT DISTINCT FROM p_context
            AND (s.expires_at IS NULL OR s.expires_at > p_now)
            AND mnemo._may_reach(s.sketch, s.size, p.sketch, p.long_sketch, v_size, v_share)
@@ -4524,7 +4599,9 @@ BEGIN
         SELECT s.org_id, s.plan_id, s.signature, s.size, s.outcome_score, s.created_at
           FROM probe AS p
           JOIN mnemo.plan_signature AS s ON s.keys && p.global_keys
-         WHERE s.org_id = '*' AND s.audience = v_global
+          JOIN mnemo.memory AS m ON m.org_id = s.org_id AND m.id = s.plan_id
+         WHERE s.org_id = '*' AND m.org_id = '*' AND mnemo._is_live(m, p_now)
+           AND s.audience = v_global
            AND s.context IS NOT DISTINCT FROM p_context
            AND (s.expires_at IS NULL OR s.expires_at > p_now)
            AND mnemo._may_reach(s.sketch, s.size, p.sketch, p.long_sketch, v_size, v_share)
@@ -4549,9 +4626,6 @@ BEGIN
          UNION ALL
         SELECT c.org_id, c.plan_id, c.outcome_score, c.created_at, c.similarity
           FROM scored AS c
-          JOIN mnemo.memory AS m
-            ON m.org_id = c.org_id AND m.id = c.plan_id AND m.org_id IN (p_org_id, '*')
-         WHERE mnemo._is_live(m, p_now)
     ), best AS (
         SELECT f.org_id, f.plan_id, f.similarity,
                row_number() OVER (
@@ -4834,8 +4908,8 @@ BEGIN
         v_record := mnemo._plan_record(v_input, least(v_input.outcome_score, 1));
         status := 'stored';
         IF v_input.idempotency_key IS NOT NULL THEN
-            v_first := mnemo._first_plan(v_record, v_input.idempotency_key, v_records);
-            IF v_first.id IS NULL THEN
+            v_first := mnemo._first_record(v_record, v_input.idempotency_key, v_records);
+            IF NOT v_first.tags @> ARRAY[mnemo._reserved_tag()] THEN
                 v_problem := mnemo._argument('p_idempotency_key',
                     'p_idempotency_key was used for a memory', 'use another key');
                 IF p_on_error = 'abort' THEN
@@ -4894,40 +4968,6 @@ END
 $fn$;
 COMMENT ON FUNCTION mnemo._raise_placed(mnemo._problem, bigint) IS
     'Raises the problem of an element of a batch; DETAIL has its position, from 1. NULL: no batch.';
-
-CREATE FUNCTION mnemo._first_plan(
-    p_record mnemo.memory,
-    p_key text,
-    p_pending mnemo.memory[]
-)
-RETURNS mnemo.memory
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, mnemo, pg_temp
-AS $fn$
-DECLARE
-    v_key record;
-    v_first mnemo.memory;
-BEGIN
-    SELECT * INTO v_key FROM mnemo._claim_key(p_record, p_key);
-    IF v_key.memory_id = p_record.id THEN
-        RETURN p_record;
-    END IF;
-    -- A statement of its own: the claim may have waited for the transaction that wrote it. Or the
-    -- key came earlier in the same batch, whose records are not written yet.
-    SELECT * INTO v_first
-      FROM mnemo.memory AS m WHERE m.org_id = v_key.memory_org_id AND m.id = v_key.memory_id;
-    IF NOT FOUND THEN
-        SELECT * INTO v_first FROM unnest(p_pending) AS r WHERE r.id = v_key.memory_id;
-    END IF;
-    IF NOT v_first.tags @> ARRAY[mnemo._reserved_tag()] THEN
-        RETURN NULL;
-    END IF;
-    RETURN v_first;
-END
-$fn$;
-COMMENT ON FUNCTION mnemo._first_plan(mnemo.memory, text, mnemo.memory[]) IS
-    'The plan that holds the idempotency key: p_record when the key is new. p_pending: records of '
-    'the same call that are not written yet. NULL for a key of a memory.';
 
 CREATE FUNCTION mnemo.remember_plan(
     p_query text,
@@ -5225,7 +5265,7 @@ RETURNS TABLE (
     near_miss jsonb,
     rank bigint
 )
-LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 1
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 1
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
@@ -5303,7 +5343,7 @@ RETURNS TABLE (
     reason text,
     near_miss jsonb
 )
-LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 1
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 1
 SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
@@ -5314,7 +5354,7 @@ BEGIN
            r.candidates_considered, r.reason, r.near_miss
       FROM mnemo._recall(
             p_query, p_agent_id, p_org_id, p_similarity_threshold, p_guard, p_context, 1) AS r
-      LEFT JOIN mnemo.plan AS p ON p.org_id = r.org_id AND p.id = r.plan_id;
+      LEFT JOIN mnemo._plan AS p ON p.org_id = r.org_id AND p.id = r.plan_id;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo.recall_plan(text, text, text, double precision, text, text) IS
@@ -5354,7 +5394,7 @@ RETURNS TABLE (
     near_miss jsonb,
     rank bigint
 )
-LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 5
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 5
 SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
@@ -5366,7 +5406,7 @@ BEGIN
       FROM mnemo._recall(
             p_query, p_agent_id, p_org_id, p_similarity_threshold, p_guard, p_context, p_limit
       ) AS r
-      JOIN mnemo.plan AS p ON p.org_id = r.org_id AND p.id = r.plan_id
+      JOIN mnemo._plan AS p ON p.org_id = r.org_id AND p.id = r.plan_id
      ORDER BY r.rank;
 END
 $fn$;
@@ -5405,7 +5445,7 @@ RETURNS TABLE (
     updated_at timestamptz,
     expires_at timestamptz
 )
-LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 1
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 1
 SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
@@ -5421,7 +5461,7 @@ BEGIN
            p.updated_at, p.expires_at
       FROM mnemo._held(
             v_caller.org_id, v_caller.agent_id, ARRAY[p_id], statement_timestamp()) AS h
-      JOIN mnemo.plan AS p ON p.org_id = h.org_id AND p.id = h.id;
+      JOIN mnemo._plan AS p ON p.org_id = h.org_id AND p.id = h.id;
     IF NOT FOUND THEN
         PERFORM mnemo._raise_not_found('p_id', ARRAY[p_id]);
     END IF;
@@ -5460,7 +5500,7 @@ RETURNS TABLE (
     updated_at timestamptz,
     expires_at timestamptz
 )
-LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 50
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 50
 SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
@@ -5482,7 +5522,7 @@ BEGIN
          ORDER BY m.id DESC
          LIMIT p_limit
       ) AS v
-      JOIN mnemo.plan AS p ON p.org_id = v.org_id AND p.id = v.id
+      JOIN mnemo._plan AS p ON p.org_id = v.org_id AND p.id = v.id
      ORDER BY v.id DESC;
 END
 $fn$;
@@ -5491,17 +5531,82 @@ COMMENT ON FUNCTION mnemo.list_plans(bigint, uuid, text, text) IS
     'aside. p_limit: 1 to 1000. p_after: id of the last row of the page before, NULL for the first '
     'page. Errors: 42501 no access; 22023 bad limit.';
 
+-- part: 680_plan_view.sql
+CREATE FUNCTION mnemo._is_admin() RETURNS boolean
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    RETURN mnemo._role_level(mnemo._effective_role()) IS NOT DISTINCT FROM 'admin';
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._is_admin() IS
+    'Whether the caller has level admin. A view calls functions with its user''s privileges, so '
+    'administrators may execute this one.';
+
+CREATE VIEW mnemo.plan AS
+SELECT p.id,
+       p.org_id,
+       p.origin_org_id,
+       p.owner_agent_id,
+       p.scope,
+       p.query,
+       p.signature_tokens,
+       p.steps,
+       p.details,
+       p.chunk_ids,
+       p.outcome_score,
+       p.context,
+       p.tags,
+       p.thread_id,
+       p.source_id,
+       p.consolidation_state,
+       p.version,
+       p.created_at,
+       p.updated_at,
+       p.expires_at,
+       p.signature_size,
+       p.quarantined,
+       p.deleted_at,
+       p.content_hash
+  FROM mnemo._plan AS p
+ WHERE mnemo._is_admin();
+COMMENT ON VIEW mnemo.plan IS
+    'The plans of every organisation as typed columns, live or not. For administrators: nobody '
+    'else sees a row; applications use recall_plan, list_plans and get_plan.';
+COMMENT ON COLUMN mnemo.plan.id IS 'Id of the plan.';
+COMMENT ON COLUMN mnemo.plan.org_id IS 'Organisation that sees it; * for global plans.';
+COMMENT ON COLUMN mnemo.plan.origin_org_id IS 'Organisation that wrote it.';
+COMMENT ON COLUMN mnemo.plan.owner_agent_id IS 'Agent that owns it.';
+COMMENT ON COLUMN mnemo.plan.scope IS 'private, shared, public or global.';
+COMMENT ON COLUMN mnemo.plan.query IS 'The question that the plan answered.';
+COMMENT ON COLUMN mnemo.plan.signature_tokens IS 'Tokens of the query, sorted by code point.';
+COMMENT ON COLUMN mnemo.plan.steps IS 'What was done, in order.';
+COMMENT ON COLUMN mnemo.plan.details IS 'JSON array, one value a step; NULL when none were given.';
+COMMENT ON COLUMN mnemo.plan.chunk_ids IS 'Chunks that led to the answer.';
+COMMENT ON COLUMN mnemo.plan.outcome_score IS 'How well it worked, from 0 to 1.';
+COMMENT ON COLUMN mnemo.plan.context IS 'What the plan depends on; NULL for nothing.';
+COMMENT ON COLUMN mnemo.plan.tags IS 'The caller''s tags.';
+COMMENT ON COLUMN mnemo.plan.thread_id IS 'Conversation or run; NULL for none.';
+COMMENT ON COLUMN mnemo.plan.source_id IS 'Identifier of the source; NULL when unknown.';
+COMMENT ON COLUMN mnemo.plan.consolidation_state IS 'Live in raw, active, pending, consolidated.';
+COMMENT ON COLUMN mnemo.plan.version IS 'Counts the changes, from 1.';
+COMMENT ON COLUMN mnemo.plan.created_at IS 'When it was remembered.';
+COMMENT ON COLUMN mnemo.plan.updated_at IS 'When its record last changed.';
+COMMENT ON COLUMN mnemo.plan.expires_at IS 'From then on not recalled; NULL for never.';
+COMMENT ON COLUMN mnemo.plan.signature_size IS 'Number of tokens.';
+COMMENT ON COLUMN mnemo.plan.quarantined IS 'Held back from recall.';
+COMMENT ON COLUMN mnemo.plan.deleted_at IS 'When it was deleted; NULL while it lives.';
+COMMENT ON COLUMN mnemo.plan.content_hash IS 'SHA-256 of the record (docs/hash-format.md).';
+
 -- part: 900_grants.sql
 -- Default privileges of the installing role may have opened what was just created.
 DO $grants$
 DECLARE
     v_grantee text;
 BEGIN
-    REVOKE ALL ON ALL FUNCTIONS IN SCHEMA mnemo FROM PUBLIC;
-    REVOKE ALL ON ALL TABLES IN SCHEMA mnemo FROM PUBLIC;
-    REVOKE ALL ON SCHEMA mnemo FROM PUBLIC;
-    REVOKE ALL ON TYPE mnemo._problem FROM PUBLIC;
-    REVOKE ALL ON TYPE mnemo._plan_input FROM PUBLIC;
+    PERFORM mnemo._revoke_all('public');
     FOR v_grantee IN
         SELECT DISTINCT r.rolname
           FROM (

@@ -88,14 +88,13 @@ CREATE TABLE mnemo.idempotency (
     key text NOT NULL,
     memory_org_id text NOT NULL,
     memory_id uuid NOT NULL,
-    CONSTRAINT idempotency_pkey PRIMARY KEY (org_id, agent_id, key),
-    -- The key is claimed before the record is written, so that two callers cannot both write.
-    CONSTRAINT idempotency_memory_id_fkey FOREIGN KEY (memory_org_id, memory_id)
-        REFERENCES mnemo.memory (org_id, id) ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED
+    CONSTRAINT idempotency_pkey PRIMARY KEY (org_id, agent_id, key)
 );
 CREATE INDEX idempotency_memory_id_idx ON mnemo.idempotency (memory_org_id, memory_id);
 COMMENT ON TABLE mnemo.idempotency IS
-    'Which record answered an idempotency key of an owner; gone with the record.';
+    'Which record answered an idempotency key of an owner. The key is claimed before the record is '
+    'written, so that two callers cannot both write: hence no foreign key. Without its record a key '
+    'is free again.';
 COMMENT ON COLUMN mnemo.idempotency.org_id IS 'Origin organisation of the owner.';
 COMMENT ON COLUMN mnemo.idempotency.agent_id IS 'Agent that owns the key.';
 COMMENT ON COLUMN mnemo.idempotency.key IS 'The caller''s key, compared exactly.';

@@ -1,4 +1,4 @@
-CREATE VIEW mnemo.plan AS
+CREATE VIEW mnemo._plan AS
 SELECT m.id,
        m.org_id,
        m.origin_org_id,
@@ -30,30 +30,29 @@ SELECT m.id,
        m.content_hash
   FROM mnemo.memory AS m
  WHERE m.tags @> ARRAY['__experience_plan__'];
-COMMENT ON VIEW mnemo.plan IS
-    'The plans of every organisation as typed columns, live or not. For administrators; '
-    'applications use recall_plan, list_plans and get_plan.';
-COMMENT ON COLUMN mnemo.plan.id IS 'Id of the plan.';
-COMMENT ON COLUMN mnemo.plan.org_id IS 'Organisation that sees it; * for global plans.';
-COMMENT ON COLUMN mnemo.plan.origin_org_id IS 'Organisation that wrote it.';
-COMMENT ON COLUMN mnemo.plan.owner_agent_id IS 'Agent that owns it.';
-COMMENT ON COLUMN mnemo.plan.scope IS 'private, shared, public or global.';
-COMMENT ON COLUMN mnemo.plan.query IS 'The question that the plan answered.';
-COMMENT ON COLUMN mnemo.plan.signature_tokens IS 'Tokens of the query, sorted by code point.';
-COMMENT ON COLUMN mnemo.plan.steps IS 'What was done, in order.';
-COMMENT ON COLUMN mnemo.plan.details IS 'JSON array, one value a step; NULL when none were given.';
-COMMENT ON COLUMN mnemo.plan.chunk_ids IS 'Chunks that led to the answer.';
-COMMENT ON COLUMN mnemo.plan.outcome_score IS 'How well it worked, from 0 to 1.';
-COMMENT ON COLUMN mnemo.plan.context IS 'What the plan depends on; NULL for nothing.';
-COMMENT ON COLUMN mnemo.plan.tags IS 'The caller''s tags.';
-COMMENT ON COLUMN mnemo.plan.thread_id IS 'Conversation or run; NULL for none.';
-COMMENT ON COLUMN mnemo.plan.source_id IS 'Identifier of the source; NULL when unknown.';
-COMMENT ON COLUMN mnemo.plan.consolidation_state IS 'Live in raw, active, pending, consolidated.';
-COMMENT ON COLUMN mnemo.plan.version IS 'Counts the changes, from 1.';
-COMMENT ON COLUMN mnemo.plan.created_at IS 'When it was remembered.';
-COMMENT ON COLUMN mnemo.plan.updated_at IS 'When its record last changed.';
-COMMENT ON COLUMN mnemo.plan.expires_at IS 'From then on not recalled; NULL for never.';
-COMMENT ON COLUMN mnemo.plan.signature_size IS 'Number of tokens.';
-COMMENT ON COLUMN mnemo.plan.quarantined IS 'Held back from recall.';
-COMMENT ON COLUMN mnemo.plan.deleted_at IS 'When it was deleted; NULL while it lives.';
-COMMENT ON COLUMN mnemo.plan.content_hash IS 'SHA-256 of the record (docs/hash-format.md).';
+COMMENT ON VIEW mnemo._plan IS
+    'The plans as typed columns, for the functions; mnemo.plan says what they mean.';
+COMMENT ON COLUMN mnemo._plan.id IS 'As in mnemo.plan.';
+COMMENT ON COLUMN mnemo._plan.org_id IS 'As in mnemo.plan.';
+COMMENT ON COLUMN mnemo._plan.origin_org_id IS 'As in mnemo.plan.';
+COMMENT ON COLUMN mnemo._plan.owner_agent_id IS 'As in mnemo.plan.';
+COMMENT ON COLUMN mnemo._plan.scope IS 'As in mnemo.plan.';
+COMMENT ON COLUMN mnemo._plan.query IS 'As in mnemo.plan.';
+COMMENT ON COLUMN mnemo._plan.signature_tokens IS 'As in mnemo.plan.';
+COMMENT ON COLUMN mnemo._plan.steps IS 'As in mnemo.plan.';
+COMMENT ON COLUMN mnemo._plan.details IS 'As in mnemo.plan.';
+COMMENT ON COLUMN mnemo._plan.chunk_ids IS 'As in mnemo.plan.';
+COMMENT ON COLUMN mnemo._plan.outcome_score IS 'As in mnemo.plan.';
+COMMENT ON COLUMN mnemo._plan.context IS 'As in mnemo.plan.';
+COMMENT ON COLUMN mnemo._plan.tags IS 'As in mnemo.plan.';
+COMMENT ON COLUMN mnemo._plan.thread_id IS 'As in mnemo.plan.';
+COMMENT ON COLUMN mnemo._plan.source_id IS 'As in mnemo.plan.';
+COMMENT ON COLUMN mnemo._plan.consolidation_state IS 'As in mnemo.plan.';
+COMMENT ON COLUMN mnemo._plan.version IS 'As in mnemo.plan.';
+COMMENT ON COLUMN mnemo._plan.created_at IS 'As in mnemo.plan.';
+COMMENT ON COLUMN mnemo._plan.updated_at IS 'As in mnemo.plan.';
+COMMENT ON COLUMN mnemo._plan.expires_at IS 'As in mnemo.plan.';
+COMMENT ON COLUMN mnemo._plan.signature_size IS 'As in mnemo.plan.';
+COMMENT ON COLUMN mnemo._plan.quarantined IS 'As in mnemo.plan.';
+COMMENT ON COLUMN mnemo._plan.deleted_at IS 'As in mnemo.plan.';
+COMMENT ON COLUMN mnemo._plan.content_hash IS 'As in mnemo.plan.';

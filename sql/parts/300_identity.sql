@@ -1,6 +1,7 @@
 CREATE FUNCTION mnemo._effective_role() RETURNS name
-LANGUAGE sql STABLE PARALLEL SAFE
--- Not current_user: inside a SECURITY DEFINER function that is the owner of the function.
+LANGUAGE sql STABLE PARALLEL RESTRICTED
+-- Not current_user: inside a SECURITY DEFINER function that is the owner of the function. Not in a
+-- parallel worker: some minor versions do not tell it the role (CVE-2024-10978).
 RETURN CASE current_setting('role') WHEN 'none' THEN session_user
     ELSE current_setting('role')::name END;
 COMMENT ON FUNCTION mnemo._effective_role() IS
@@ -43,7 +44,7 @@ COMMENT ON FUNCTION mnemo._role_level(name) IS
     'several are reached; superusers and the owner are admin; NULL for no row.';
 
 CREATE FUNCTION mnemo._level() RETURNS text
-LANGUAGE plpgsql STABLE PARALLEL SAFE
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
@@ -78,7 +79,7 @@ CREATE FUNCTION mnemo._identify(
     OUT agent_id text,
     OUT problem mnemo._problem
 )
-LANGUAGE plpgsql STABLE PARALLEL SAFE
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
@@ -204,7 +205,7 @@ CREATE FUNCTION mnemo._enter(
     OUT org_id text,
     OUT agent_id text
 )
-LANGUAGE plpgsql STABLE PARALLEL SAFE
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
@@ -258,7 +259,7 @@ CREATE FUNCTION mnemo._caller(
     OUT org_id text,
     OUT agent_id text
 )
-LANGUAGE plpgsql STABLE PARALLEL SAFE
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 BEGIN
@@ -271,7 +272,7 @@ COMMENT ON FUNCTION mnemo._caller(text, text) IS
     'Who calls, as _enter gives it, with the form of both names checked (22023).';
 
 CREATE FUNCTION mnemo._require_admin() RETURNS void
-LANGUAGE plpgsql STABLE PARALLEL SAFE
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 BEGIN

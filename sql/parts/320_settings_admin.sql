@@ -98,7 +98,7 @@ CREATE FUNCTION mnemo.setting(
     p_org_id text DEFAULT NULL
 )
 RETURNS text
-LANGUAGE plpgsql STABLE PARALLEL SAFE
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
 SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$

@@ -61,33 +61,53 @@ COMMENT ON FUNCTION mnemo._write_event(mnemo.memory, text, text, text, jsonb) IS
     'Writes the event of a change to a record; p_changes holds the columns that it set, as labels, '
     'numbers and microseconds only.';
 
-CREATE FUNCTION mnemo._claim_key(
+CREATE FUNCTION mnemo._first_record(
     p_record mnemo.memory,
     p_key text,
-    OUT memory_org_id text,
-    OUT memory_id uuid
+    p_pending mnemo.memory[]
 )
+RETURNS mnemo.memory
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
+DECLARE
+    v_key mnemo.idempotency;
+    v_first mnemo.memory;
 BEGIN
     INSERT INTO mnemo.idempotency AS i (org_id, agent_id, key, memory_org_id, memory_id)
     VALUES (p_record.origin_org_id, p_record.agent_id, p_key, p_record.org_id, p_record.id)
     ON CONFLICT (org_id, agent_id, key) DO NOTHING;
-    SELECT i.memory_org_id, i.memory_id INTO memory_org_id, memory_id
+    IF FOUND THEN
+        RETURN p_record;
+    END IF;
+    -- Statements of their own: the claim may have waited for the transaction that wrote the key.
+    SELECT * INTO v_key
       FROM mnemo.idempotency AS i
-     WHERE i.org_id = p_record.origin_org_id AND i.agent_id = p_record.agent_id AND i.key = p_key;
+     WHERE i.org_id = p_record.origin_org_id AND i.agent_id = p_record.agent_id AND i.key = p_key
+       FOR UPDATE;
     IF NOT FOUND THEN
-        -- Another transaction committed the key after this one's snapshot was taken.
         PERFORM mnemo._raise('40001', 'the idempotency key was used by a concurrent transaction',
             jsonb_build_object('parameter', 'p_idempotency_key'), 'retry the transaction');
     END IF;
+    SELECT * INTO v_first
+      FROM mnemo.memory AS m WHERE m.org_id = v_key.memory_org_id AND m.id = v_key.memory_id;
+    IF NOT FOUND THEN
+        SELECT * INTO v_first FROM unnest(p_pending) AS r WHERE r.id = v_key.memory_id;
+    END IF;
+    IF NOT FOUND THEN
+        UPDATE mnemo.idempotency AS i
+           SET memory_org_id = p_record.org_id, memory_id = p_record.id
+         WHERE i.org_id = v_key.org_id AND i.agent_id = v_key.agent_id AND i.key = v_key.key;
+        RETURN p_record;
+    END IF;
+    RETURN v_first;
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._claim_key(mnemo.memory, text) IS
-    'Claims an idempotency key of the owner for a record about to be written; returns the record '
-    'that holds it: another one when the key was used before. Waits for a transaction that is just '
-    'using the same key. Raises 40001 when that one is outside the snapshot.';
+COMMENT ON FUNCTION mnemo._first_record(mnemo.memory, text, mnemo.memory[]) IS
+    'Claims an idempotency key of the owner for a record about to be written: returns that record, '
+    'or the one that holds the key. p_pending: records of the same call that are not written yet. '
+    'Waits for a transaction that is just using the same key; raises 40001 when that one is outside '
+    'the snapshot.';
 
 CREATE FUNCTION mnemo._scope_problem(
     p_level text,

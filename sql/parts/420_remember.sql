@@ -180,7 +180,6 @@ AS $fn$
 DECLARE
     v_caller record;
     v_record mnemo.memory;
-    v_key record;
     v_first mnemo.memory;
 BEGIN
     SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
@@ -218,11 +217,8 @@ BEGIN
     PERFORM mnemo._raise_problem(mnemo._memory_problem(v_record));
     v_record := mnemo._normalised(v_record);
     IF p_idempotency_key IS NOT NULL THEN
-        SELECT * INTO v_key FROM mnemo._claim_key(v_record, p_idempotency_key);
-        -- A statement of its own: the claim may have waited for the transaction that wrote it.
-        SELECT * INTO v_first
-          FROM mnemo.memory AS m WHERE m.org_id = v_key.memory_org_id AND m.id = v_key.memory_id;
-        IF FOUND THEN
+        v_first := mnemo._first_record(v_record, p_idempotency_key, '{}');
+        IF v_first.id <> v_record.id THEN
             IF v_first.tags @> ARRAY[mnemo._reserved_tag()] THEN
                 PERFORM mnemo._raise_argument('p_idempotency_key',
                     'p_idempotency_key was used for a plan', 'use another key');

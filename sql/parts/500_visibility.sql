@@ -160,7 +160,7 @@ CREATE FUNCTION mnemo.check_permission(
     p_org_id text DEFAULT NULL
 )
 RETURNS boolean
-LANGUAGE plpgsql STABLE PARALLEL SAFE
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
 SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$

@@ -59,7 +59,7 @@ RETURNS TABLE (
     expires_at timestamptz,
     content_hash bytea
 )
-LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 10
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 10
 SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
@@ -168,7 +168,7 @@ RETURNS TABLE (
     created_at timestamptz,
     explanation jsonb
 )
-LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 10
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 10
 SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$

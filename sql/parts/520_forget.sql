@@ -28,6 +28,12 @@ BEGIN
     PERFORM mnemo._require_permission(
         'p_ids', v_caller.org_id, v_caller.agent_id, p_ids, 'delete'
     );
+    IF v_caller.level = 'tenant' AND EXISTS (
+        SELECT FROM mnemo.memory AS m WHERE m.org_id = '*' AND m.id = ANY (p_ids)
+    ) THEN
+        PERFORM mnemo._raise_access('a tenant may not delete a record of scope global',
+            jsonb_build_object('parameter', 'p_ids'), 'use a role of level application');
+    END IF;
     FOR v_record IN
         SELECT m.*
           FROM mnemo.memory AS m

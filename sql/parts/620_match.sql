@@ -73,7 +73,9 @@ BEGIN
         SELECT s.org_id, s.plan_id, s.signature, s.size, s.outcome_score, s.created_at
           FROM probe AS p
           JOIN mnemo.plan_signature AS s ON s.keys && p.keys
-         WHERE s.org_id = p_org_id AND s.audience = ANY (v_audiences)
+          JOIN mnemo.memory AS m ON m.org_id = s.org_id AND m.id = s.plan_id
+         WHERE s.org_id = p_org_id AND m.org_id = p_org_id AND mnemo._is_live(m, p_now)
+           AND s.audience = ANY (v_audiences)
            AND s.context IS NOT DISTINCT FROM p_context
            AND (s.expires_at IS NULL OR s.expires_at > p_now)
            AND mnemo._may_reach(s.sketch, s.size, p.sketch, p.long_sketch, v_size, v_share)
@@ -83,7 +85,9 @@ BEGIN
         SELECT s.org_id, s.plan_id, s.signature, s.size, s.outcome_score, s.created_at
           FROM probe AS p
           JOIN mnemo.plan_signature AS s ON s.keys && p.global_keys
-         WHERE s.org_id = '*' AND s.audience = v_global
+          JOIN mnemo.memory AS m ON m.org_id = s.org_id AND m.id = s.plan_id
+         WHERE s.org_id = '*' AND m.org_id = '*' AND mnemo._is_live(m, p_now)
+           AND s.audience = v_global
            AND s.context IS NOT DISTINCT FROM p_context
            AND (s.expires_at IS NULL OR s.expires_at > p_now)
            AND mnemo._may_reach(s.sketch, s.size, p.sketch, p.long_sketch, v_size, v_share)
@@ -108,9 +112,6 @@ BEGIN
          UNION ALL
         SELECT c.org_id, c.plan_id, c.outcome_score, c.created_at, c.similarity
           FROM scored AS c
-          JOIN mnemo.memory AS m
-            ON m.org_id = c.org_id AND m.id = c.plan_id AND m.org_id IN (p_org_id, '*')
-         WHERE mnemo._is_live(m, p_now)
     ), best AS (
         SELECT f.org_id, f.plan_id, f.similarity,
                row_number() OVER (

@@ -65,8 +65,8 @@ BEGIN
         v_record := mnemo._plan_record(v_input, least(v_input.outcome_score, 1));
         status := 'stored';
         IF v_input.idempotency_key IS NOT NULL THEN
-            v_first := mnemo._first_plan(v_record, v_input.idempotency_key, v_records);
-            IF v_first.id IS NULL THEN
+            v_first := mnemo._first_record(v_record, v_input.idempotency_key, v_records);
+            IF NOT v_first.tags @> ARRAY[mnemo._reserved_tag()] THEN
                 v_problem := mnemo._argument('p_idempotency_key',
                     'p_idempotency_key was used for a memory', 'use another key');
                 IF p_on_error = 'abort' THEN
@@ -125,40 +125,6 @@ END
 $fn$;
 COMMENT ON FUNCTION mnemo._raise_placed(mnemo._problem, bigint) IS
     'Raises the problem of an element of a batch; DETAIL has its position, from 1. NULL: no batch.';
-
-CREATE FUNCTION mnemo._first_plan(
-    p_record mnemo.memory,
-    p_key text,
-    p_pending mnemo.memory[]
-)
-RETURNS mnemo.memory
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, mnemo, pg_temp
-AS $fn$
-DECLARE
-    v_key record;
-    v_first mnemo.memory;
-BEGIN
-    SELECT * INTO v_key FROM mnemo._claim_key(p_record, p_key);
-    IF v_key.memory_id = p_record.id THEN
-        RETURN p_record;
-    END IF;
-    -- A statement of its own: the claim may have waited for the transaction that wrote it. Or the
-    -- key came earlier in the same batch, whose records are not written yet.
-    SELECT * INTO v_first
-      FROM mnemo.memory AS m WHERE m.org_id = v_key.memory_org_id AND m.id = v_key.memory_id;
-    IF NOT FOUND THEN
-        SELECT * INTO v_first FROM unnest(p_pending) AS r WHERE r.id = v_key.memory_id;
-    END IF;
-    IF NOT v_first.tags @> ARRAY[mnemo._reserved_tag()] THEN
-        RETURN NULL;
-    END IF;
-    RETURN v_first;
-END
-$fn$;
-COMMENT ON FUNCTION mnemo._first_plan(mnemo.memory, text, mnemo.memory[]) IS
-    'The plan that holds the idempotency key: p_record when the key is new. p_pending: records of '
-    'the same call that are not written yet. NULL for a key of a memory.';
 
 CREATE FUNCTION mnemo.remember_plan(
     p_query text,

@@ -51,7 +51,7 @@ RETURNS TABLE (
     near_miss jsonb,
     rank bigint
 )
-LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 1
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 1
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
@@ -129,7 +129,7 @@ RETURNS TABLE (
     reason text,
     near_miss jsonb
 )
-LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 1
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 1
 SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
@@ -140,7 +140,7 @@ BEGIN
            r.candidates_considered, r.reason, r.near_miss
       FROM mnemo._recall(
             p_query, p_agent_id, p_org_id, p_similarity_threshold, p_guard, p_context, 1) AS r
-      LEFT JOIN mnemo.plan AS p ON p.org_id = r.org_id AND p.id = r.plan_id;
+      LEFT JOIN mnemo._plan AS p ON p.org_id = r.org_id AND p.id = r.plan_id;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo.recall_plan(text, text, text, double precision, text, text) IS
@@ -180,7 +180,7 @@ RETURNS TABLE (
     near_miss jsonb,
     rank bigint
 )
-LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 5
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 5
 SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
@@ -192,7 +192,7 @@ BEGIN
       FROM mnemo._recall(
             p_query, p_agent_id, p_org_id, p_similarity_threshold, p_guard, p_context, p_limit
       ) AS r
-      JOIN mnemo.plan AS p ON p.org_id = r.org_id AND p.id = r.plan_id
+      JOIN mnemo._plan AS p ON p.org_id = r.org_id AND p.id = r.plan_id
      ORDER BY r.rank;
 END
 $fn$;

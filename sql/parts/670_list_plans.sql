@@ -25,7 +25,7 @@ RETURNS TABLE (
     updated_at timestamptz,
     expires_at timestamptz
 )
-LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 1
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 1
 SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
@@ -41,7 +41,7 @@ BEGIN
            p.updated_at, p.expires_at
       FROM mnemo._held(
             v_caller.org_id, v_caller.agent_id, ARRAY[p_id], statement_timestamp()) AS h
-      JOIN mnemo.plan AS p ON p.org_id = h.org_id AND p.id = h.id;
+      JOIN mnemo._plan AS p ON p.org_id = h.org_id AND p.id = h.id;
     IF NOT FOUND THEN
         PERFORM mnemo._raise_not_found('p_id', ARRAY[p_id]);
     END IF;
@@ -80,7 +80,7 @@ RETURNS TABLE (
     updated_at timestamptz,
     expires_at timestamptz
 )
-LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 50
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 50
 SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
@@ -102,7 +102,7 @@ BEGIN
          ORDER BY m.id DESC
          LIMIT p_limit
       ) AS v
-      JOIN mnemo.plan AS p ON p.org_id = v.org_id AND p.id = v.id
+      JOIN mnemo._plan AS p ON p.org_id = v.org_id AND p.id = v.id
      ORDER BY v.id DESC;
 END
 $fn$;

@@ -3,11 +3,7 @@ DO $grants$
 DECLARE
     v_grantee text;
 BEGIN
-    REVOKE ALL ON ALL FUNCTIONS IN SCHEMA mnemo FROM PUBLIC;
-    REVOKE ALL ON ALL TABLES IN SCHEMA mnemo FROM PUBLIC;
-    REVOKE ALL ON SCHEMA mnemo FROM PUBLIC;
-    REVOKE ALL ON TYPE mnemo._problem FROM PUBLIC;
-    REVOKE ALL ON TYPE mnemo._plan_input FROM PUBLIC;
+    PERFORM mnemo._revoke_all('public');
     FOR v_grantee IN
         SELECT DISTINCT r.rolname
           FROM (

@@ -1,0 +1,67 @@
+CREATE FUNCTION mnemo._is_admin() RETURNS boolean
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    RETURN mnemo._role_level(mnemo._effective_role()) IS NOT DISTINCT FROM 'admin';
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._is_admin() IS
+    'Whether the caller has level admin. A view calls functions with its user''s privileges, so '
+    'administrators may execute this one.';
+
+CREATE VIEW mnemo.plan AS
+SELECT p.id,
+       p.org_id,
+       p.origin_org_id,
+       p.owner_agent_id,
+       p.scope,
+       p.query,
+       p.signature_tokens,
+       p.steps,
+       p.details,
+       p.chunk_ids,
+       p.outcome_score,
+       p.context,
+       p.tags,
+       p.thread_id,
+       p.source_id,
+       p.consolidation_state,
+       p.version,
+       p.created_at,
+       p.updated_at,
+       p.expires_at,
+       p.signature_size,
+       p.quarantined,
+       p.deleted_at,
+       p.content_hash
+  FROM mnemo._plan AS p
+ WHERE mnemo._is_admin();
+COMMENT ON VIEW mnemo.plan IS
+    'The plans of every organisation as typed columns, live or not. For administrators: nobody '
+    'else sees a row; applications use recall_plan, list_plans and get_plan.';
+COMMENT ON COLUMN mnemo.plan.id IS 'Id of the plan.';
+COMMENT ON COLUMN mnemo.plan.org_id IS 'Organisation that sees it; * for global plans.';
+COMMENT ON COLUMN mnemo.plan.origin_org_id IS 'Organisation that wrote it.';
+COMMENT ON COLUMN mnemo.plan.owner_agent_id IS 'Agent that owns it.';
+COMMENT ON COLUMN mnemo.plan.scope IS 'private, shared, public or global.';
+COMMENT ON COLUMN mnemo.plan.query IS 'The question that the plan answered.';
+COMMENT ON COLUMN mnemo.plan.signature_tokens IS 'Tokens of the query, sorted by code point.';
+COMMENT ON COLUMN mnemo.plan.steps IS 'What was done, in order.';
+COMMENT ON COLUMN mnemo.plan.details IS 'JSON array, one value a step; NULL when none were given.';
+COMMENT ON COLUMN mnemo.plan.chunk_ids IS 'Chunks that led to the answer.';
+COMMENT ON COLUMN mnemo.plan.outcome_score IS 'How well it worked, from 0 to 1.';
+COMMENT ON COLUMN mnemo.plan.context IS 'What the plan depends on; NULL for nothing.';
+COMMENT ON COLUMN mnemo.plan.tags IS 'The caller''s tags.';
+COMMENT ON COLUMN mnemo.plan.thread_id IS 'Conversation or run; NULL for none.';
+COMMENT ON COLUMN mnemo.plan.source_id IS 'Identifier of the source; NULL when unknown.';
+COMMENT ON COLUMN mnemo.plan.consolidation_state IS 'Live in raw, active, pending, consolidated.';
+COMMENT ON COLUMN mnemo.plan.version IS 'Counts the changes, from 1.';
+COMMENT ON COLUMN mnemo.plan.created_at IS 'When it was remembered.';
+COMMENT ON COLUMN mnemo.plan.updated_at IS 'When its record last changed.';
+COMMENT ON COLUMN mnemo.plan.expires_at IS 'From then on not recalled; NULL for never.';
+COMMENT ON COLUMN mnemo.plan.signature_size IS 'Number of tokens.';
+COMMENT ON COLUMN mnemo.plan.quarantined IS 'Held back from recall.';
+COMMENT ON COLUMN mnemo.plan.deleted_at IS 'When it was deleted; NULL while it lives.';
+COMMENT ON COLUMN mnemo.plan.content_hash IS 'SHA-256 of the record (docs/hash-format.md).';
