@@ -150,7 +150,7 @@ def _look(connection: psycopg.Connection[Any]) -> dict[str, Any]:
             try:
                 rows = connection.execute(sql).fetchall()
             except psycopg.errors.InsufficientPrivilege:
-                continue  # Only administrators see these.
+                continue  # Plans are for administrators, the table of memories for its owner.
             found[name] = rows[0][0]
     return found
 
@@ -167,7 +167,7 @@ def _show_status(found: dict[str, Any]) -> None:
     ]
     pairs += list(found["settings"].items())
     if found["settings"]:
-        hidden = "only administrators see this"
+        hidden = "this role may not count them"
         pairs += [(name, hidden if found[name] is None else found[name]) for name in _COUNTS]
     output.stdout().print(output.facts(pairs))
 
