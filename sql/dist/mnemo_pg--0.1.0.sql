@@ -2490,20 +2490,21 @@ LANGUAGE sql STABLE PARALLEL SAFE
 BEGIN ATOMIC
     SELECT x.obstacle
       FROM (
-        SELECT 1 AS place, 'is or can become superuser, may create roles, or may replicate' AS obstacle
+        SELECT 1 AS place,
+               'is or can become superuser, may create roles, or may replicate'::text AS obstacle
           FROM pg_roles AS r
          WHERE pg_has_role(p_role, r.oid, 'MEMBER')
            AND (r.rolsuper OR r.rolcreaterole OR r.rolreplication)
         UNION ALL
-        SELECT 2, 'can become the owner of schema mnemo'
+        SELECT 2 AS place, 'can become the owner of schema mnemo'::text AS obstacle
          WHERE pg_has_role(p_role, mnemo._owner(), 'MEMBER')
         UNION ALL
-        SELECT 3, format('can become role %I of level %s', l.role_name, l.level)
+        SELECT 3 AS place, format('can become role %I of level %s', l.role_name, l.level) AS obstacle
           FROM mnemo.role_level AS l
           JOIN pg_roles AS r ON r.rolname = l.role_name
          WHERE l.level <> 'tenant' AND r.oid <> p_role AND pg_has_role(p_role, r.oid, 'MEMBER')
         UNION ALL
-        SELECT 4, format('is a member of %I', r.rolname)
+        SELECT 4 AS place, format('is a member of %I', r.rolname) AS obstacle
           FROM pg_roles AS r
          WHERE r.rolname IN (
                 'pg_read_all_data', 'pg_write_all_data', 'pg_read_server_files',
@@ -2512,20 +2513,20 @@ BEGIN ATOMIC
                 'pg_monitor', 'pg_read_all_stats')
            AND pg_has_role(p_role, r.oid, 'MEMBER')
         UNION ALL
-        SELECT 5, format('has CREATE on database %I', d.datname)
+        SELECT 5 AS place, format('has CREATE on database %I', d.datname) AS obstacle
           FROM pg_roles AS r
           JOIN pg_database AS d ON d.datname = current_database()
          WHERE pg_has_role(p_role, r.oid, 'MEMBER')
            AND has_database_privilege(r.oid, d.oid, 'CREATE')
         UNION ALL
-        SELECT 6, format('has CREATE on schema %I', n.nspname)
+        SELECT 6 AS place, format('has CREATE on schema %I', n.nspname) AS obstacle
           FROM pg_roles AS r
           CROSS JOIN pg_namespace AS n
          WHERE pg_has_role(p_role, r.oid, 'MEMBER')
            AND n.nspname !~ '^pg_(toast_)?temp_'
            AND has_schema_privilege(r.oid, n.oid, 'CREATE')
         UNION ALL
-        SELECT 7, format('owns objects in database %I', d.datname)
+        SELECT 7 AS place, format('owns objects in database %I', d.datname) AS obstacle
           FROM pg_shdepend AS s
           JOIN pg_database AS d ON d.oid = s.dbid
          WHERE d.datname = current_database()
@@ -2535,7 +2536,7 @@ BEGIN ATOMIC
            AND NOT mnemo._is_temporary(s.classid, s.objid)
         UNION ALL
         -- A trigger may call a function of pg_temp, where everybody may create one.
-        SELECT 8, format('has TRIGGER on %I.%I', n.nspname, c.relname)
+        SELECT 8 AS place, format('has TRIGGER on %I.%I', n.nspname, c.relname) AS obstacle
           FROM pg_roles AS r
           CROSS JOIN pg_class AS c
           JOIN pg_namespace AS n ON n.oid = c.relnamespace
@@ -2544,7 +2545,7 @@ BEGIN ATOMIC
            AND n.nspname !~ '^pg_(toast_)?temp_'
            AND has_table_privilege(r.oid, c.oid, 'TRIGGER')
         UNION ALL
-        SELECT 9, format('has privileges on %I.%I', n.nspname, c.relname)
+        SELECT 9 AS place, format('has privileges on %I.%I', n.nspname, c.relname) AS obstacle
           FROM pg_roles AS r
           CROSS JOIN pg_class AS c
           JOIN pg_namespace AS n ON n.oid = c.relnamespace
@@ -2994,7 +2995,19 @@ BEGIN
         RETURN E'\\x6f'::bytea || (
             SELECT int8send(count(*)) || coalesce(string_agg(
                        int8send(octet_length(e.key)) || mnemo._utf8(e.key)
-                       || coalesce(mnemo._bytes_of_scalar(e.value), mnemo._bytes_of_json(e.value)),
+                       || coalesce(
+                           mnemo._bytes_of_scalar(e.value),
+                           -- Lists of scalars, most of a plan, are done here without a call.
+                           CASE WHEN jsonb_typeof(e.value) = 'array'
+                                 AND NOT e.value @?
+                                     'strict $[*] ? (@.type() == "object" || @.type() == "array")'
+                           THEN E'\\x61'::bytea || (
+                               SELECT int8send(count(*)) || coalesce(string_agg(
+                                          mnemo._bytes_of_scalar(i.value), ''::bytea
+                                          ORDER BY i.place), '')
+                                 FROM jsonb_array_elements(e.value)
+                                      WITH ORDINALITY AS i(value, place)
+                           ) ELSE mnemo._bytes_of_json(e.value) END),
                        ''::bytea ORDER BY e.key COLLATE "C"), '')
               FROM jsonb_each(p_value) AS e
         );

@@ -82,7 +82,19 @@ BEGIN
         RETURN E'\\x6f'::bytea || (
             SELECT int8send(count(*)) || coalesce(string_agg(
                        int8send(octet_length(e.key)) || mnemo._utf8(e.key)
-                       || coalesce(mnemo._bytes_of_scalar(e.value), mnemo._bytes_of_json(e.value)),
+                       || coalesce(
+                           mnemo._bytes_of_scalar(e.value),
+                           -- Lists of scalars, most of a plan, are done here without a call.
+                           CASE WHEN jsonb_typeof(e.value) = 'array'
+                                 AND NOT e.value @?
+                                     'strict $[*] ? (@.type() == "object" || @.type() == "array")'
+                           THEN E'\\x61'::bytea || (
+                               SELECT int8send(count(*)) || coalesce(string_agg(
+                                          mnemo._bytes_of_scalar(i.value), ''::bytea
+                                          ORDER BY i.place), '')
+                                 FROM jsonb_array_elements(e.value)
+                                      WITH ORDINALITY AS i(value, place)
+                           ) ELSE mnemo._bytes_of_json(e.value) END),
                        ''::bytea ORDER BY e.key COLLATE "C"), '')
               FROM jsonb_each(p_value) AS e
         );
