@@ -2179,7 +2179,7 @@ LANGUAGE sql STABLE PARALLEL SAFE
 RETURN (SELECT n.nspowner FROM pg_namespace AS n WHERE n.nspname = 'mnemo');
 COMMENT ON FUNCTION mnemo._owner() IS 'The role that owns the schema.';
 
-CREATE FUNCTION mnemo._role_level(
+CREATE FUNCTION mnemo._level_of(
     p_role name
 )
 RETURNS text
@@ -2206,7 +2206,7 @@ BEGIN
     );
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._role_level(name) IS
+COMMENT ON FUNCTION mnemo._level_of(name) IS
     'The level that counts for a role: its own or an inherited row, the most restrictive where '
     'several are reached; superusers and the owner are admin; NULL for no row.';
 
@@ -2216,7 +2216,7 @@ SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_role name := mnemo._effective_role();
-    v_level text := mnemo._role_level(v_role);
+    v_level text := mnemo._level_of(v_role);
 BEGIN
     IF v_level IS NULL THEN
         PERFORM mnemo._raise_access(
@@ -2443,7 +2443,7 @@ LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 BEGIN
-    IF mnemo._role_level(mnemo._effective_role()) IS DISTINCT FROM 'admin' THEN
+    IF mnemo._level_of(mnemo._effective_role()) IS DISTINCT FROM 'admin' THEN
         PERFORM mnemo._raise_access(
             format('role %I is not an administrator of mnemo_pg', mnemo._effective_role()),
             jsonb_build_object('role', mnemo._effective_role()),
@@ -2576,7 +2576,7 @@ BEGIN
       FROM pg_roles AS r
      WHERE NOT r.rolsuper
        AND pg_has_role(r.oid, p_role, 'MEMBER')
-       AND mnemo._role_level(r.rolname) = 'tenant'
+       AND mnemo._level_of(r.rolname) = 'tenant'
        AND mnemo._tenant_obstacle(r.oid) IS NOT NULL
      LIMIT 1;
     IF v_role IS NOT NULL THEN
@@ -4401,7 +4401,7 @@ CREATE FUNCTION mnemo._audience(
 RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 -- A space cannot stand in a name, so different parts never give the same text.
-RETURN mnemo._hash64(concat_ws(' ', p_kind, p_org_id, p_agent_id))
+RETURN mnemo._hash64(p_kind || coalesce(' ' || p_org_id, '') || coalesce(' ' || p_agent_id, ''))
     # CASE WHEN p_context IS NULL THEN 0 ELSE mnemo._hash64('context ' || p_context) END;
 COMMENT ON FUNCTION mnemo._audience(text, text, text, text) IS
     'The hash of those who see a plan: owner (organisation, agent), grantee (organisation, agent), '
@@ -5551,7 +5551,7 @@ SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 BEGIN
-    RETURN mnemo._role_level(mnemo._effective_role()) IS NOT DISTINCT FROM 'admin';
+    RETURN mnemo._level_of(mnemo._effective_role()) IS NOT DISTINCT FROM 'admin';
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._is_admin() IS

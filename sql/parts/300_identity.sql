@@ -12,7 +12,7 @@ LANGUAGE sql STABLE PARALLEL SAFE
 RETURN (SELECT n.nspowner FROM pg_namespace AS n WHERE n.nspname = 'mnemo');
 COMMENT ON FUNCTION mnemo._owner() IS 'The role that owns the schema.';
 
-CREATE FUNCTION mnemo._role_level(
+CREATE FUNCTION mnemo._level_of(
     p_role name
 )
 RETURNS text
@@ -39,7 +39,7 @@ BEGIN
     );
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._role_level(name) IS
+COMMENT ON FUNCTION mnemo._level_of(name) IS
     'The level that counts for a role: its own or an inherited row, the most restrictive where '
     'several are reached; superusers and the owner are admin; NULL for no row.';
 
@@ -49,7 +49,7 @@ SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_role name := mnemo._effective_role();
-    v_level text := mnemo._role_level(v_role);
+    v_level text := mnemo._level_of(v_role);
 BEGIN
     IF v_level IS NULL THEN
         PERFORM mnemo._raise_access(
@@ -276,7 +276,7 @@ LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 BEGIN
-    IF mnemo._role_level(mnemo._effective_role()) IS DISTINCT FROM 'admin' THEN
+    IF mnemo._level_of(mnemo._effective_role()) IS DISTINCT FROM 'admin' THEN
         PERFORM mnemo._raise_access(
             format('role %I is not an administrator of mnemo_pg', mnemo._effective_role()),
             jsonb_build_object('role', mnemo._effective_role()),

@@ -119,7 +119,7 @@ BEGIN
       FROM pg_roles AS r
      WHERE NOT r.rolsuper
        AND pg_has_role(r.oid, p_role, 'MEMBER')
-       AND mnemo._role_level(r.rolname) = 'tenant'
+       AND mnemo._level_of(r.rolname) = 'tenant'
        AND mnemo._tenant_obstacle(r.oid) IS NOT NULL
      LIMIT 1;
     IF v_role IS NOT NULL THEN

@@ -7,7 +7,7 @@ CREATE FUNCTION mnemo._audience(
 RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 -- A space cannot stand in a name, so different parts never give the same text.
-RETURN mnemo._hash64(concat_ws(' ', p_kind, p_org_id, p_agent_id))
+RETURN mnemo._hash64(p_kind || coalesce(' ' || p_org_id, '') || coalesce(' ' || p_agent_id, ''))
     # CASE WHEN p_context IS NULL THEN 0 ELSE mnemo._hash64('context ' || p_context) END;
 COMMENT ON FUNCTION mnemo._audience(text, text, text, text) IS
     'The hash of those who see a plan: owner (organisation, agent), grantee (organisation, agent), '

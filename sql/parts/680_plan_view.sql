@@ -4,7 +4,7 @@ SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 BEGIN
-    RETURN mnemo._role_level(mnemo._effective_role()) IS NOT DISTINCT FROM 'admin';
+    RETURN mnemo._level_of(mnemo._effective_role()) IS NOT DISTINCT FROM 'admin';
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._is_admin() IS
