@@ -2632,12 +2632,13 @@ BEGIN
     EXECUTE format('REVOKE ALL ON ALL FUNCTIONS IN SCHEMA mnemo FROM %I CASCADE', p_role);
     EXECUTE format('REVOKE ALL ON ALL TABLES IN SCHEMA mnemo FROM %I CASCADE', p_role);
     EXECUTE format('REVOKE ALL ON SCHEMA mnemo FROM %I CASCADE', p_role);
-    -- A temporary table with a column of a row type would hold up every change of the table.
+    -- Not the row types of tables: a dump never carries their privileges.
     FOR v_type IN
         SELECT t.typname
           FROM pg_type AS t
           JOIN pg_namespace AS n ON n.oid = t.typnamespace
-         WHERE n.nspname = 'mnemo' AND t.typtype = 'c'
+          JOIN pg_class AS c ON c.oid = t.typrelid
+         WHERE n.nspname = 'mnemo' AND c.relkind = 'c'
     LOOP
         EXECUTE format('REVOKE ALL ON TYPE mnemo.%I FROM %I CASCADE', v_type, p_role);
     END LOOP;
@@ -5558,7 +5559,8 @@ COMMENT ON FUNCTION mnemo._is_admin() IS
     'Whether the caller has level admin. A view calls functions with its user''s privileges, so '
     'administrators may execute this one.';
 
-CREATE VIEW mnemo.plan AS
+-- A barrier, or a cheap function of the reader's would be run before the level is looked at.
+CREATE VIEW mnemo.plan WITH (security_barrier) AS
 SELECT p.id,
        p.org_id,
        p.origin_org_id,
