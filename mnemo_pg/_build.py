@@ -55,7 +55,9 @@ def part_text(path: Path) -> str:
         raise BuildError(f"{path.name} has {len(lines)} lines, at most {PART_LINES} are allowed")
     for number, line in enumerate(lines, 1):
         if line.startswith("\\"):
-            raise BuildError(f"{path.name}:{number} is a psql command: only SQL may stand in a part")
+            raise BuildError(
+                f"{path.name}:{number} is a psql command: only SQL may stand in a part"
+            )
     return text
 
 

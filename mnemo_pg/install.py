@@ -14,20 +14,20 @@ _VERSION = "SELECT mnemo.version()"
 
 
 def install(conn: Connection[Any]) -> None:
-    """Run the whole install script in one transaction (a savepoint inside the caller's transaction).
+    """Run the install script in one transaction (a savepoint inside the caller's transaction).
 
     Errors are the script's own: 0A000 for an unsuitable server or database, 42P06 for a schema
     `mnemo` that is in use. Nothing is changed when it fails.
     """
     with conn.transaction():
         # No parameters and no preparation: the script is many statements and contains `%`.
-        conn.execute(sql_text(), prepare=False)  # type: ignore[call-overload]
+        conn.execute(sql_text(), prepare=False)
 
 
 async def install_async(conn: AsyncConnection[Any]) -> None:
     """As `install`, on an asynchronous connection."""
     async with conn.transaction():
-        await conn.execute(sql_text(), prepare=False)  # type: ignore[call-overload]
+        await conn.execute(sql_text(), prepare=False)
 
 
 def installed_version(conn: Connection[Any]) -> str | None:

