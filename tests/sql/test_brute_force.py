@@ -1,0 +1,489 @@
+"""recall_plan and recall_plans against their definition, on random plans, callers and queries.
+
+One database holds many small organisations. Their vocabularies are small, so that near-duplicates,
+ties and exact ratios are everywhere; agents have the same names in each; global plans reach into
+all. The definition is tests/reference/matching.py, which looks at every plan.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from fractions import Fraction
+from typing import Any
+from uuid import UUID
+
+import psycopg
+import pytest
+
+from tests.reference.matching import EVERYWHERE, LIVE_STATES, Answer, Grant, Plan, recall
+from tests.support.server import Server
+
+SEED = 20260611
+SETS = 120
+CASES = 12_000
+AGENTS = ("ana", "ben", "cem", "dua")
+CONTEXTS = (None, "tools-1", "tools-2")
+UNKNOWN_CONTEXT = "tools-9"
+STEPS = tuple(round(0.3 + 0.05 * step, 2) for step in range(15))
+RATIOS = tuple(
+    Fraction(*pair)
+    for pair in (
+        (7, 10), (17, 50), (2, 3), (1, 3), (3, 5), (5, 8), (5, 7), (3, 4), (4, 5), (9, 10), (1, 2),
+        (3, 10), (7, 20), (9, 13), (49, 50), (11, 29), (13, 17), (59, 60), (1, 1), (61, 100),
+    )
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Case:
+    """One question to recall_plan and recall_plans."""
+
+    query: str
+    tokens: frozenset[str]
+    org_id: str
+    agent_id: str
+    threshold: float | None
+    context: str | None
+    limit: int
+
+
+@dataclass
+class World:
+    """What has been written, as the test knows it, and what is asked."""
+
+    plans: dict[UUID, Plan] = field(default_factory=dict)
+    grants: dict[tuple[UUID, str], Grant] = field(default_factory=dict)
+    settings: dict[str, float] = field(default_factory=dict)
+    cases: list[Case] = field(default_factory=list)
+    answers: list[Answer] = field(default_factory=list)
+
+
+def words(chooser: random.Random, count: int) -> list[str]:
+    """Distinct lower-case words of 3 to 12 letters: many of one length, some beyond ASCII."""
+    found: dict[str, None] = {}
+    while len(found) < count:
+        length = chooser.choice((3, 3, 4, 4, 4, 5, 5, 6, 7, 9, 12))
+        found["".join(chooser.choices("abcdefghiklmnoprstuvwéßñжд", k=length))] = None
+    return list(found)
+
+
+def phrase(chooser: random.Random, tokens: frozenset[str]) -> str:
+    """A query with exactly this signature: any order, case, separators and short words."""
+    parts = [
+        word.upper() if word.isascii() and chooser.random() < 0.3 else word
+        for word in sorted(tokens)
+    ]
+    parts += chooser.sample(["a", "is", "of", "I"], chooser.randrange(3))
+    parts += [chooser.choice(parts)] if chooser.random() < 0.2 else []
+    chooser.shuffle(parts)
+    return chooser.choice((" ", ", ", " - ", "? ", "_", " / ", "\t")).join(parts)
+
+
+@dataclass(frozen=True)
+class Style:
+    """How the signatures of one organisation are made."""
+
+    vocabulary: list[str]
+    weights: list[float]
+    sizes: tuple[int, ...]
+
+    def draw(self, chooser: random.Random, size: int, avoid: frozenset[str]) -> frozenset[str]:
+        """Up to `size` tokens by weight, none of `avoid`."""
+        free = [word for word in self.vocabulary if word not in avoid]
+        # Each word waits a time drawn for its weight; the first ones are taken.
+        waits = {
+            word: chooser.expovariate(weight)
+            for word, weight in zip(self.vocabulary, self.weights, strict=True)
+        }
+        return frozenset(sorted(free, key=waits.__getitem__)[:size])
+
+    def edit(self, chooser: random.Random, tokens: frozenset[str]) -> frozenset[str]:
+        """The tokens with a few taken out and a few put in."""
+        most = max(1, len(tokens) // 4)
+        kept = chooser.sample(sorted(tokens), max(1, len(tokens) - chooser.randint(0, most)))
+        return frozenset(kept) | self.draw(chooser, chooser.randint(0, most), tokens)
+
+
+def make_style(chooser: random.Random, lexicon: list[str], number: int) -> Style:
+    """The style of an organisation, by its number."""
+    sizes, least = (
+        (tuple(range(1, 7)), 8),
+        (tuple(range(3, 13)), 20),
+        (tuple(range(5, 34)), 60),
+        (tuple(range(1, 61)), 100),
+        ((30, 31, 32, 33, 34, 48, 60, 63, 64, 65, 68), 100),
+        ((150, 200, 200, 256, 300, 300, 40, 12), 400),
+    )[number % 6]
+    vocabulary = lexicon[: least + chooser.randint(0, least // 2)]
+    skewed = number // 6 % 2 == 0
+    weights = [1 / (rank + 1) if skewed else 1.0 for rank in range(len(vocabulary))]
+    return Style(vocabulary, weights, sizes)
+
+
+def write_set(
+    conn: psycopg.Connection, world: World, chooser: random.Random, style: Style, org_id: str
+) -> None:
+    """Remember, share, unshare, forget, hold back and expire plans of one organisation."""
+    mine: list[Plan] = []
+    for _ in range(chooser.randint(2, 4)):
+        elements = []
+        batch: list[tuple[frozenset[str], str | None]] = []
+        for _ in range(chooser.randint(6, 18)):
+            known = [plan.tokens for plan in mine] + [tokens for tokens, _ in batch]
+            if known and chooser.random() < 0.6:
+                base = chooser.choice(known)
+                tokens = base if chooser.random() < 0.4 else style.edit(chooser, base)
+            else:
+                tokens = style.draw(chooser, chooser.choice(style.sizes), frozenset())
+            ttl = chooser.choice((None, None, None, "1 hour", "P1D", "00:00:00.000001"))
+            batch.append((tokens, ttl))
+            elements.append({
+                "query": phrase(chooser, tokens),
+                "steps": [f"{org_id} {len(mine) + len(batch)}"],
+                "chunk_ids": [],
+                "outcome_score": chooser.choice((0.5, 0.75, 0.9, 1, 7)),
+                "agent_id": chooser.choice(AGENTS),
+                "org_id": org_id,
+                "scope": chooser.choices(
+                    ("private", "shared", "public", "global"), (7, 5, 6, 1))[0],
+                "context": chooser.choices(CONTEXTS, (6, 2, 1))[0],
+                "ttl": ttl,
+            })  # fmt: skip
+        ids = [
+            row[0]
+            for row in conn.execute(
+                "SELECT r.id FROM mnemo.remember_plans(%s::jsonb) AS r ORDER BY r.position",
+                [json.dumps(elements)],
+            )
+        ]
+        rows = conn.execute(
+            "SELECT t.id, m.created_at FROM unnest(%s) WITH ORDINALITY AS t(id, place)"
+            " JOIN mnemo.memory AS m ON m.id = t.id ORDER BY t.place",
+            [ids],
+        ).fetchall()
+        for (plan_id, created_at), (tokens, ttl), element in zip(
+            rows, batch, elements, strict=True
+        ):
+            mine.append(Plan(
+                id=plan_id,
+                org_id=EVERYWHERE if element["scope"] == "global" else org_id,
+                owner=(org_id, element["agent_id"]),
+                scope=element["scope"],
+                tokens=tokens,
+                outcome_score=min(element["outcome_score"], 1),
+                created_at=created_at,
+                expires_at=created_at + LENGTHS[ttl] if ttl else None,
+                context=element["context"],
+            ))  # fmt: skip
+    world.plans.update({plan.id: plan for plan in mine})
+    share_some(conn, world, chooser, mine)
+    end_some(conn, chooser, mine)
+
+
+LENGTHS = {
+    "1 hour": timedelta(hours=1),
+    "P1D": timedelta(days=1),
+    "00:00:00.000001": timedelta(microseconds=1),
+}
+
+
+def share_some(
+    conn: psycopg.Connection, world: World, chooser: random.Random, mine: list[Plan]
+) -> None:
+    """Grants of every kind: with an end, over again, taken back, on plans of every scope."""
+    moment = timedelta(microseconds=1)
+    for plan in mine:
+        lasting = plan.expires_at is None or plan.expires_at > plan.created_at + moment
+        if plan.scope == "global" or not lasting or chooser.random() > 0.55:
+            continue
+        others = [agent for agent in AGENTS if agent != plan.owner[1]]
+        for _ in range(chooser.choice((1, 1, 2, 3))):
+            agents = chooser.sample(others, chooser.randint(1, 2))
+            if chooser.random() < 0.25:
+                conn.execute(
+                    "SELECT FROM mnemo.unshare(%s, %s, %s, %s)",
+                    [plan.id, agents, plan.owner[1], plan.owner[0]],
+                )
+                for agent in agents:
+                    world.grants.pop((plan.id, agent), None)
+                continue
+            ttl = chooser.choice((None, timedelta(hours=1), moment))
+            permission = chooser.choice(("read", "write", "delete", "share"))
+            for agent, expires_at in conn.execute(
+                "SELECT s.agent_id, s.expires_at FROM mnemo.share(%s, %s, %s, %s, %s, %s) AS s",
+                [plan.id, agents, permission, ttl, plan.owner[1], plan.owner[0]],
+            ).fetchall():
+                world.grants[plan.id, agent] = Grant(expires_at)
+            if plan.scope == "private":
+                plan.scope = "shared"
+
+
+def end_some(conn: psycopg.Connection, chooser: random.Random, mine: list[Plan]) -> None:
+    """Forget some plans; change others as rules, sweeps and administrators do."""
+
+    def change(plan: Plan, column: str, value: object) -> None:
+        conn.execute(
+            f"UPDATE mnemo.memory SET {column} = %s WHERE org_id = %s AND id = %s",
+            [value, plan.org_id, plan.id],
+        )
+
+    for plan in mine:
+        if plan.expires_at is not None and plan.expires_at < plan.created_at + timedelta(seconds=1):
+            continue
+        fate = chooser.random()
+        if fate < 0.06:
+            conn.execute(
+                "SELECT FROM mnemo.forget(ARRAY[%s]::uuid[], 'soft_delete', %s, %s)",
+                [plan.id, plan.owner[1], plan.owner[0]],
+            )
+            plan.deleted = True
+        elif fate < 0.10:
+            plan.quarantined = True
+            change(plan, "quarantined", True)
+        elif fate < 0.11:
+            change(plan, "quarantined", True)
+            change(plan, "quarantined", False)
+        elif fate < 0.18:
+            plan.state = chooser.choice((*sorted(LIVE_STATES), "archived", "forgotten"))
+            change(plan, "consolidation_state", plan.state)
+        elif fate < 0.22:
+            plan.expires_at = plan.created_at
+            change(plan, "expires_at", plan.expires_at)
+        elif fate < 0.24:
+            conn.execute(
+                "DELETE FROM mnemo.memory WHERE org_id = %s AND id = %s", [plan.org_id, plan.id]
+            )
+            plan.deleted = True
+
+
+def at_ratio(
+    chooser: random.Random, style: Style, tokens: frozenset[str], ratio: Fraction
+) -> frozenset[str] | None:
+    """A query of exactly this similarity to the tokens, where there is one."""
+    room = len(set(style.vocabulary) - tokens)
+    choices = [
+        (shared, union - len(tokens))
+        for shared in range(ratio.numerator, len(tokens) + 1, ratio.numerator)
+        for union in [shared // ratio.numerator * ratio.denominator]
+        if 0 <= union - len(tokens) <= room
+    ]
+    if not choices:
+        return None
+    shared, more = chooser.choice(choices)
+    return frozenset(chooser.sample(sorted(tokens), shared)) | style.draw(chooser, more, tokens)
+
+
+def make_case(
+    chooser: random.Random, world: World, styles: dict[str, Style], own: dict[str, list[Plan]]
+) -> Case:
+    """A question near some plan that somebody could see, or near none."""
+    org_id = chooser.choice([*styles, "nowhere"] if chooser.random() < 0.1 else list(styles))
+    style = styles.get(org_id, styles["org-1"])
+    plan = chooser.choice(own[org_id if org_id in own and chooser.random() < 0.9 else EVERYWHERE])
+    kind = chooser.random()
+    threshold: float | None = chooser.choice(STEPS)
+    tokens: frozenset[str] | None = None
+    if kind < 0.4:
+        ratio = chooser.choice(RATIOS)
+        threshold = float(ratio)
+        tokens = at_ratio(chooser, style, plan.tokens, ratio)
+        nudge = chooser.random()
+        if nudge < 0.1 and ratio < 1:
+            threshold = math.nextafter(threshold, 2)
+        elif nudge < 0.2 and threshold > 0.3:
+            threshold = math.nextafter(threshold, 0)
+    elif kind < 0.55:
+        tokens = plan.tokens
+    elif kind < 0.65:
+        tokens = style.draw(chooser, chooser.choice(style.sizes), frozenset())
+        threshold = None if chooser.random() < 0.3 else threshold
+    if tokens is None:
+        tokens = style.edit(chooser, plan.tokens)
+    return Case(
+        query=phrase(chooser, tokens),
+        tokens=tokens,
+        org_id=org_id,
+        agent_id=chooser.choice((plan.owner[1], *AGENTS, *AGENTS, "zoe")),
+        threshold=threshold,
+        context=(
+            plan.context if chooser.random() < 0.8 else chooser.choice((*CONTEXTS, UNKNOWN_CONTEXT))
+        ),
+        limit=chooser.choice((1, 2, 3, 5, 20, 1000)),
+    )
+
+
+@pytest.fixture(scope="module")
+def world(server: Server, template: str) -> Iterator[tuple[World, psycopg.Connection]]:
+    """The plans in a database of their own, and the questions in its table `question`."""
+    name = "brute_force"
+    with psycopg.connect(server.create_database(name, template), autocommit=True) as conn:
+        yield build(conn), conn
+    server.drop_database(name)
+
+
+def build(conn: psycopg.Connection) -> World:
+    """Write the plans, ask the definition."""
+    chooser = random.Random(SEED)
+    world = World()
+    lexicon = words(chooser, 600)
+    styles: dict[str, Style] = {}
+    for number in range(SETS):
+        org_id = f"org-{number}"
+        styles[org_id] = make_style(chooser, lexicon, number)
+        write_set(conn, world, chooser, styles[org_id], org_id)
+        if number % 9 == 4:
+            world.settings[org_id] = chooser.choice((0.35, 0.6, 0.85))
+            conn.execute(
+                "SELECT mnemo.configure('similarity_threshold', %s, %s)",
+                [str(world.settings[org_id]), org_id],
+            )
+    own: dict[str, list[Plan]] = {org_id: [] for org_id in (*styles, EVERYWHERE)}
+    for plan in world.plans.values():
+        own[plan.org_id].append(plan)
+    world.cases = [make_case(chooser, world, styles, own) for _ in range(CASES)]
+    row = conn.execute("SELECT clock_timestamp()").fetchone()
+    assert row is not None
+    world.answers = [definition(world, own, case, row[0]) for case in world.cases]
+
+    conn.execute(
+        "CREATE TABLE question (number bigint, query text, org_id text, agent_id text,"
+        " threshold double precision, context text, most bigint)"
+    )
+    with conn.cursor() as cursor, cursor.copy("COPY question FROM STDIN") as copy:
+        for number, case in enumerate(world.cases):
+            copy.write_row((
+                number, case.query, case.org_id, case.agent_id, case.threshold, case.context,
+                case.limit,
+            ))  # fmt: skip
+    return world
+
+
+def definition(world: World, own: dict[str, list[Plan]], case: Case, now: datetime) -> Answer:
+    """The answer by the definition; plans of other organisations are never visible."""
+    threshold = case.threshold
+    if threshold is None:
+        threshold = world.settings.get(case.org_id, 0.7)
+    return recall(
+        [*own.get(case.org_id, []), *own[EVERYWHERE]], world.grants, case.tokens,
+        org_id=case.org_id, agent_id=case.agent_id, threshold=threshold, context=case.context,
+        now=now,
+    )  # fmt: skip
+
+
+def test_questions_cover_what_they_should(world: tuple[World, psycopg.Connection]) -> None:
+    """The random cases reach hits and misses of every kind, often enough to prove something."""
+    made, _ = world
+    seen: Counter[str] = Counter()
+    for case, answer in zip(made.cases, made.answers, strict=True):
+        seen[answer.reason] += 1
+        seen["nothing visible"] += answer.eligible == 0
+        if not answer.hits:
+            continue
+        best = made.plans[answer.hits[0].id]
+        similarity = answer.hits[0].similarity
+        seen[best.scope] += 1
+        seen["by grant"] += best.scope == "shared" and best.owner[1] != case.agent_id
+        seen["several"] += len(answer.hits) > 1
+        seen["tie"] += len(answer.hits) > 1 and similarity == answer.hits[1].similarity
+        seen["at the threshold"] += similarity == case.threshold and similarity < 1
+        seen["long"] += len(best.tokens) > 32 and similarity < 1
+        seen["below the floor"] += similarity < 0.6
+    wanted = {
+        "exact": 1000, "similar": 2000, "none_similar": 1000, "nothing visible": 100,
+        "private": 200, "shared": 500, "public": 500, "global": 500, "by grant": 100,
+        "several": 1000, "tie": 300, "at the threshold": 300, "long": 300, "below the floor": 300,
+    }  # fmt: skip
+    assert len(made.cases) >= 10_000
+    assert {name: seen[name] for name in wanted if seen[name] < wanted[name]} == {}
+
+
+@pytest.fixture(scope="module")
+def recalled(world: tuple[World, psycopg.Connection]) -> list[tuple[Any, ...]]:
+    """What recall_plan answers, one row a question."""
+    _, conn = world
+    return conn.execute(
+        "SELECT r.candidates_considered, r.hit, r.id, r.similarity, r.reason, r.owner_agent_id,"
+        "       r.scope, r.outcome_score, r.steps IS NOT NULL"
+        "  FROM question AS q CROSS JOIN LATERAL mnemo.recall_plan("
+        "       p_query => q.query, p_agent_id => q.agent_id, p_org_id => q.org_id,"
+        "       p_similarity_threshold => q.threshold, p_context => q.context) AS r"
+        " ORDER BY q.number"
+    ).fetchall()
+
+
+def test_recall_plan_is_the_best_by_definition(
+    world: tuple[World, psycopg.Connection], recalled: list[tuple[Any, ...]]
+) -> None:
+    """Id, similarity and reason are those of a look at every plan, for every question."""
+    made, _ = world
+    wrong = []
+    for number, (case, answer, row) in enumerate(
+        zip(made.cases, made.answers, recalled, strict=True)
+    ):
+        expected: tuple[object, ...] = (
+            False, None, None, answer.reason, None, None, None, False,
+        )  # fmt: skip
+        if answer.hits:
+            plan = made.plans[answer.hits[0].id]
+            expected = (
+                True, plan.id, answer.hits[0].similarity, answer.reason, plan.owner[1],
+                plan.scope, plan.outcome_score, True,
+            )  # fmt: skip
+        if row[1:] != expected:
+            wrong.append((number, case, expected, row))
+    assert wrong[:3] == []
+
+
+def test_recall_plan_counts_only_what_the_caller_sees(
+    world: tuple[World, psycopg.Connection], recalled: list[tuple[Any, ...]]
+) -> None:
+    """candidates_considered: 1 for an exact hit, at least the hit, never an invisible plan."""
+    made, _ = world
+    wrong = [
+        (number, case, answer.reason, considered, answer.eligible)
+        for number, (case, answer, (considered, *_)) in enumerate(
+            zip(made.cases, made.answers, recalled, strict=True)
+        )
+        if not (
+            considered == 1
+            if answer.reason == "exact"
+            else bool(answer.hits) <= considered <= answer.eligible
+        )
+    ]
+    assert wrong[:3] == []
+
+
+def test_recall_plans_is_the_whole_order(world: tuple[World, psycopg.Connection]) -> None:
+    """recall_plans returns the best in the order of the definition, cut at its limit."""
+    made, conn = world
+    rows = conn.execute(
+        "SELECT q.number, r.rank, r.id, r.similarity, r.reason, r.candidates_considered, r.hit"
+        "  FROM question AS q CROSS JOIN LATERAL mnemo.recall_plans("
+        "       p_query => q.query, p_agent_id => q.agent_id, p_org_id => q.org_id,"
+        "       p_similarity_threshold => q.threshold, p_context => q.context,"
+        "       p_limit => q.most) AS r"
+        " ORDER BY q.number, r.rank"
+    ).fetchall()
+    got: list[list[tuple[object, ...]]] = [[] for _ in made.cases]
+    for number, *rest in rows:
+        got[number].append(tuple(rest))
+    wrong = []
+    for number, (case, answer) in enumerate(zip(made.cases, made.answers, strict=True)):
+        expected = [
+            (rank, hit.id, hit.similarity, "exact" if hit.similarity == 1 else "similar")
+            for rank, hit in enumerate(answer.hits[: case.limit], start=1)
+        ]
+        considered = {row[4] for row in got[number]}
+        counted = all(
+            len(expected) <= count <= answer.eligible  # type: ignore[operator]
+            for count in considered
+        )
+        if [row[:4] for row in got[number]] != expected or len(considered) > 1 or not counted:
+            wrong.append((number, case, answer.eligible, expected[:5], got[number][:5]))
+    assert wrong[:3] == []
