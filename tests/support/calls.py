@@ -5,18 +5,22 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import psycopg
 from psycopg import sql
+from psycopg.pq import TransactionStatus
 from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 
 
 def rows(conn: psycopg.Connection, function: str, /, **arguments: Any) -> list[dict[str, Any]]:
-    """The rows of mnemo.<function>, arguments named without p_; a dict is sent as jsonb."""
+    """The rows of mnemo.<function>, arguments named without p_; a dict is sent as jsonb.
+
+    Inside a transaction the call has a savepoint, so that the transaction outlives an error.
+    """
     statement = sql.SQL("SELECT * FROM mnemo.{}({})").format(
         sql.Identifier(function),
         sql.SQL(", ").join(
@@ -28,7 +32,11 @@ def rows(conn: psycopg.Connection, function: str, /, **arguments: Any) -> list[d
         name: Jsonb(value) if isinstance(value, dict) else value
         for name, value in arguments.items()
     }
-    with conn.cursor(row_factory=dict_row) as cursor:
+    inside = conn.info.transaction_status == TransactionStatus.INTRANS
+    with (
+        conn.transaction() if inside else nullcontext(),
+        conn.cursor(row_factory=dict_row) as cursor,
+    ):
         return cursor.execute(statement, values).fetchall()
 
 
