@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import re
 import sys
 from pathlib import Path
 
@@ -16,6 +17,14 @@ from mnemo_pg.source import CHECKOUT_FOLDER, default_version
 
 SQL_FOLDER = CHECKOUT_FOLDER / "sql"
 PART_LINES = 300
+
+# What psql and PostgreSQL read as one piece, so that nothing inside it can be a psql command.
+_QUOTED = re.compile(
+    r"""--[^\n]* | /\*.*?\*/
+      | (?<!\w) E'(?:[^'\\]|\\.|'')*'
+      | '[^']*' | "[^"]*" | (?P<tag> (?<!\w) \$\w*\$ ) .*? (?P=tag)""",
+    re.VERBOSE | re.DOTALL | re.IGNORECASE,
+)
 
 
 class BuildError(Exception):
@@ -47,18 +56,28 @@ def part_text(path: Path) -> str:
     for forbidden, what in ((b"\r", "a carriage return"), (b"\t", "a tab")):
         if forbidden in raw:
             raise BuildError(f"{path.name} contains {what}")
+    if found := re.search(rb"[\x00-\x09\x0b-\x1f\x7f]", raw):
+        raise BuildError(f"{path.name} contains the control character {found[0]!r}")
     if not raw.endswith(b"\n"):
         raise BuildError(f"{path.name} does not end with a line feed")
     text = raw.decode("ascii")
-    lines = text.splitlines()
-    if len(lines) > PART_LINES:
-        raise BuildError(f"{path.name} has {len(lines)} lines, at most {PART_LINES} are allowed")
-    for number, line in enumerate(lines, 1):
-        if line.startswith("\\"):
-            raise BuildError(
-                f"{path.name}:{number} is a psql command: only SQL may stand in a part"
-            )
+    if (lines := text.count("\n")) > PART_LINES:
+        raise BuildError(f"{path.name} has {lines} lines, at most {PART_LINES} are allowed")
+    check_literals(path.name, text)
     return text
+
+
+def check_literals(name: str, text: str) -> None:
+    """Refuse what psql would not pass on to the server."""
+    bare = list(text)
+    for quoted in _QUOTED.finditer(text):
+        bare[quoted.start() : quoted.end()] = (" " if quoted[0][0] in "-/" else "_") * len(
+            quoted[0]
+        )
+    for found in re.finditer(r"\\|(?<!:):(?=[A-Za-z_'\"])|['\"]", "".join(bare)):
+        line = text.count("\n", 0, found.start()) + 1
+        what = {"\\": "a psql command", ":": "a psql variable"}.get(found[0], "an open quote")
+        raise BuildError(f"{name}:{line} has {what}: only SQL may stand in a part")
 
 
 def build_sql(folder: Path, version: str) -> str:
