@@ -22,7 +22,9 @@ def run_online() -> None:
     if not dsn:
         raise SystemExit("set MNEMO_PG_DSN to the connection string of the database to migrate")
     engine = create_engine(
-        "postgresql+psycopg://", creator=lambda: psycopg.connect(dsn), poolclass=pool.NullPool
+        "postgresql+psycopg://",
+        creator=lambda: psycopg.connect(dsn, client_encoding="UTF8"),
+        poolclass=pool.NullPool,
     )
     with engine.connect() as connection:
         context.configure(connection=connection)
