@@ -1,0 +1,68 @@
+"""A database with a role of every level, and one for tests that roll back what they did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from tests.privileges.helpers import (
+    ACTORS,
+    AGENT,
+    ORG,
+    Cast,
+    Connection,
+    grant,
+    new_name,
+    new_role,
+    remember,
+    remember_plan,
+)
+from tests.support.installs import install
+from tests.support.server import Server
+
+
+@pytest.fixture(scope="session")
+def cast_of_roles(server: Server) -> Cast:
+    """A database installed by an owner who is no superuser, with every level and some rows."""
+    roles = {actor: new_name(actor) for actor in ACTORS}
+    roles["superuser"] = "postgres"
+    scratch, pooler = new_name("scratch"), new_name("pooler")
+    with server.connect() as conn:
+        for actor, role in roles.items():
+            if actor != "superuser":
+                new_role(conn, "LOGIN", role)
+        new_role(conn, name=scratch)
+        new_role(
+            conn,
+            "LOGIN NOINHERIT IN ROLE " + ", ".join(r for r in roles.values() if r != "postgres"),
+            pooler,
+        )
+        dbname = new_name("db")
+        server.create_database(dbname, options=f"OWNER {roles['owner']}")
+    install(server, dbname, "psql", user=roles["owner"])
+    with server.connect(dbname, user=roles["owner"]) as conn:
+        conn.execute("SELECT mnemo.configure('experience_memory', 'on')")
+        grant(conn, roles["application"], "application")
+        grant(conn, roles["tenant"], "tenant", (ORG, AGENT))
+        grant(conn, roles["unbound"], "tenant")
+        grant(conn, roles["admin"], "admin")
+        grant(conn, scratch, "application", (ORG, AGENT))
+        return Cast(
+            server, dbname, roles, pooler, scratch,
+            memory_id=remember(conn), plan_id=remember_plan(conn),
+        )  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def shared_dsn(server: Server, template: str) -> str:
+    """One database for all tests that roll back what they did."""
+    return server.create_database(new_name("db"), template)
+
+
+@pytest.fixture
+def tx(shared_dsn: str) -> Iterator[Connection]:
+    """A superuser's connection in a transaction that is rolled back in the end."""
+    with psycopg.connect(shared_dsn) as conn, conn.transaction(force_rollback=True):
+        yield conn
