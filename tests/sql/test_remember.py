@@ -169,6 +169,19 @@ def test_lists_lose_duplicates_and_keep_their_order(tx: psycopg.Connection, para
     assert _stored(tx, answer["id"])[parameter] == ["b", "a", "A", "a ", "é", "e\u0301"]
 
 
+@pytest.mark.parametrize("parameter", ["tags", "entities", "aliases"])
+@pytest.mark.parametrize("given", ["[5:5]={a}", "[0:1]={a,b}", "[-1:1]={a,b,a}"])
+def test_lists_are_stored_with_subscripts_from_one(
+    tx: psycopg.Connection, parameter: str, given: str
+) -> None:
+    answer = row(tx, "remember", content="x", **{parameter: given})
+    first, lower = tx.execute(
+        f"SELECT ({parameter})[1], array_lower({parameter}, 1)"  # type: ignore[arg-type]
+        " FROM mnemo.memory WHERE id = %s", (answer["id"],),
+    ).fetchall()[0]  # fmt: skip
+    assert (first, lower) == ("a", 1)
+
+
 def test_content_is_kept_as_it_is(tx: psycopg.Connection) -> None:
     """Not trimmed, not normalised; 1 MB of it, and what is blank to nobody but the eye."""
     for content in (" x\n", "e\u0301", "\u200b", "\x01", "x" * 1_048_576, "\ufeff", "\U0010ffff"):
