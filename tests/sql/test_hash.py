@@ -368,6 +368,15 @@ def test_a_stored_plan_carries_its_hash(db: psycopg.Connection) -> None:
     assert found == reference.content_hash(record)
 
 
+def test_minus_zero_is_zero(db: psycopg.Connection) -> None:
+    """Only as a double: JSON has one zero."""
+    answer = row(db, "remember", content="x", confidence=-0.0, metadata={"n": -0.0})
+    record, found = _stored(db, answer["id"])
+    assert str(record["confidence"]) == "-0.0"
+    assert found == reference.content_hash(record | {"confidence": 0.0})
+    assert found == reference.content_hash(record)
+
+
 def test_nonces_differ(db: psycopg.Connection) -> None:
     """Two records of the same words have different hashes."""
     hashes = {row(db, "remember", content="same")["content_hash"] for _ in range(20)}
