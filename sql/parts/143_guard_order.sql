@@ -1,0 +1,160 @@
+CREATE FUNCTION mnemo._guard_sense(
+    p_words text[],
+    p_codes text[],
+    p_place integer
+)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE left(p_codes[p_place], 1)
+    WHEN 'a' THEN split_part(p_codes[p_place], '=', 2)
+    WHEN 'b' THEN split_part(p_codes[p_place], '=', 2)
+    WHEN 'u' THEN substr(p_codes[p_place], 3)
+    WHEN '#' THEN substr(p_codes[p_place], 3)
+    WHEN 'q' THEN substr(p_codes[p_place], 3)
+    WHEN 't' THEN substr(p_codes[p_place], 3)
+    WHEN 'i' THEN (mnemo._guard_values(p_words[p_place]))[1]
+    ELSE p_words[p_place]
+END;
+COMMENT ON FUNCTION mnemo._guard_sense(text[], text[], integer) IS
+    'One form for the synonyms of a word.';
+
+CREATE FUNCTION mnemo._guard_noun(
+    p_words text[],
+    p_codes text[],
+    p_place integer
+)
+RETURNS text
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_kind text COLLATE "C";
+BEGIN
+    FOR i IN REVERSE p_place - 1 .. greatest(p_place - 10, 1) LOOP
+        v_kind := left(p_codes[i], 1);
+        IF v_kind IN ('c', 's', 'u') THEN
+            RETURN mnemo._guard_sense(p_words, p_codes, i);
+        END IF;
+        EXIT WHEN v_kind = '|';
+    END LOOP;
+    RETURN NULL;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._guard_noun(text[], text[], integer) IS
+    'The last thing named before a word in its clause, within ten words. NULL when there is none.';
+
+CREATE FUNCTION mnemo._guard_order(
+    p_words text[],
+    p_codes text[]
+)
+RETURNS text[]
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+-- What is governed is a value; meaning is only which of the two things that an order word relates
+-- comes first in the alphabet. So exchanging them always shows, and other things in their places,
+-- which are for the other class to see, seldom do.
+DECLARE
+    v_word text COLLATE "C";
+    v_kind text COLLATE "C";
+    v_marker text COLLATE "C";
+    v_place integer;                     -- of what is governed
+    v_head text COLLATE "C";
+    v_next text COLLATE "C";
+    v_noun text COLLATE "C";
+    v_from boolean := false;
+    v_even boolean := false;
+    v_swap boolean := false;
+    v_source text COLLATE "C";           -- what follows from and to, and the thing before to
+    v_target text COLLATE "C";
+    v_moved text COLLATE "C";
+    v_out text[] := '{}';
+BEGIN
+    FOR i IN 1 .. cardinality(p_words) LOOP
+        v_kind := left(p_codes[i], 1);
+        CONTINUE WHEN strpos('wo&z', v_kind) = 0;
+        v_word := p_words[i];
+        v_marker := NULL;
+        IF v_kind = 'o' THEN
+            v_marker := substr(p_codes[i], 3);
+            IF v_marker = 'to' THEN
+                -- Prior to, how to, to book; compared to goes both ways.
+                CONTINUE WHEN v_even OR p_words[i - 1] = 'prior'
+                    OR mnemo._guard_flag(p_codes[i - 1], 8)
+                    OR NOT v_from AND mnemo._guard_flag(p_codes[i + 1], 1);
+            ELSIF v_marker = 'against' THEN
+                CONTINUE WHEN v_even;
+            END IF;
+            v_from := v_from OR v_marker = 'from';
+            IF v_marker NOT IN ('to', 'by', 'than', 'into', 'onto', 'toward', 'behind') THEN
+                v_out := v_out || ('m' || v_marker);
+            END IF;
+        ELSIF v_kind = 'w' THEN
+            CONTINUE WHEN right(p_codes[i], 1) <> '~';
+            v_even := v_even OR mnemo._guard_flag(p_codes[i], 16);
+            v_swap := v_swap OR mnemo._guard_flag(p_codes[i], 32);
+            CONTINUE WHEN NOT mnemo._guard_flag(p_codes[i], 4) OR i = 1;
+            -- A verb directly after its subject.
+            CONTINUE WHEN strpos('csuab', left(p_codes[i - 1], 1)) = 0
+                AND (left(p_codes[i - 1], 1) <> 'w' OR mnemo._guard_flag(p_codes[i - 1], 1));
+            v_place := mnemo._guard_head(p_words, p_codes, i);
+            CONTINUE WHEN v_place IS NULL;
+            v_noun := mnemo._guard_sense(p_words, p_codes, i - 1);
+            v_head := mnemo._guard_sense(p_words, p_codes, v_place);
+            v_out := v_out || ('m' || rtrim(v_word, 's')
+                || CASE WHEN v_noun < v_head THEN ' (ascending)' ELSE ' (descending)' END);
+            CONTINUE;
+        ELSIF v_word = 'with' AND v_swap THEN
+            v_marker := 'with';
+        ELSIF v_word = 'over' THEN
+            FOR j IN greatest(i - 8, 1) .. i - 1 LOOP
+                IF left(p_words[j], 6) = 'prefer' THEN
+                    v_marker := 'over';
+                END IF;
+            END LOOP;
+        END IF;
+        CONTINUE WHEN v_marker IS NULL;
+
+        v_place := mnemo._guard_head(p_words, p_codes, i);
+        CONTINUE WHEN v_place IS NULL;
+        v_kind := left(p_codes[v_place], 1);
+        v_head := mnemo._guard_sense(p_words, p_codes, v_place);
+        v_out := v_out || ('v' || v_marker || ' ' || CASE
+            WHEN right(v_head, 1) = 's' AND length(v_head) > 3 THEN left(v_head, -1) ELSE v_head END);
+        -- Account A, version 12, 100 dollars.
+        v_next := CASE
+            WHEN v_kind IN ('#', 'i') AND left(p_codes[v_place + 1], 1) = 'u'
+                OR strpos('#i', left(p_codes[v_place + 1], 1)) > 0
+                OR length(p_words[v_place + 1]) <= 2 AND left(p_codes[v_place + 1], 1) IN ('c', 's')
+                THEN mnemo._guard_sense(p_words, p_codes, v_place + 1)
+        END;
+        IF v_next IS NOT NULL THEN
+            v_out := v_out || ('v' || v_marker || ' ' || v_next);
+            v_head := CASE left(p_codes[v_place + 1], 1) WHEN 'u' THEN v_next
+                ELSE v_head || ' ' || v_next END;
+        END IF;
+        IF v_marker = 'from' THEN
+            v_source := v_head;
+        ELSIF v_marker = 'to' THEN
+            v_target := v_head;
+            v_moved := CASE WHEN v_kind NOT IN ('#', 'i', 't')
+                THEN mnemo._guard_noun(p_words, p_codes, i) END;
+        ELSIF v_kind IN ('c', 's', 'u', 'a', 'b') THEN
+            v_noun := mnemo._guard_noun(p_words, p_codes, i);
+            IF v_noun <> v_head THEN
+                v_out := v_out || ('m' || v_marker
+                    || CASE WHEN v_noun < v_head THEN ' (ascending)' ELSE ' (descending)' END);
+            END IF;
+        END IF;
+    END LOOP;
+    v_moved := coalesce(v_source, v_moved);
+    IF v_moved <> v_target THEN
+        v_out := v_out || ('mto'
+            || CASE WHEN v_moved < v_target THEN ' (ascending)' ELSE ' (descending)' END);
+    END IF;
+    RETURN v_out;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._guard_order(text[], text[]) IS
+    'Tokens for what order words (from, to, than, against, before, a verb between two things) govern. '
+    'Words and codes as made by _guard_read.';

@@ -1,0 +1,133 @@
+-- What is stored and compared, and what people see.
+
+CREATE FUNCTION mnemo._guard(
+    p_query text,
+    OUT meaning bigint,
+    OUT vals bigint,
+    OUT names text[]
+)
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_all text[] := mnemo._guard_read(p_query);
+    v_meaning integer := 0;
+    v_names integer;
+BEGIN
+    meaning := 0;
+    vals := 0;
+    names := '{}';
+    -- Sorted: first the meaning, then the names, then the values.
+    v_meaning := width_bucket('n'::text COLLATE "C", v_all COLLATE "C");
+    v_names := width_bucket('o'::text COLLATE "C", v_all COLLATE "C");
+    IF v_meaning > 0 THEN
+        meaning := mnemo._hash64(array_to_string(v_all[:v_meaning], E'\n'));
+    END IF;
+    FOR i IN v_meaning + 1 .. v_names LOOP
+        names := names || substr(v_all[i], 2);
+    END LOOP;
+    IF v_names < cardinality(v_all) THEN
+        vals := mnemo._hash64(array_to_string(v_all[v_names + 1:], E'\n'));
+    END IF;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._guard(text) IS
+    'What of a query''s guard is stored with its plan and compared: a digest of its tokens of class '
+    'meaning, one of the values but names (0 for none), and the names, sorted. Two queries agree in '
+    'meaning when the first digests are equal; strictly, when the second are too and each name of '
+    'either is a token of the other''s signature. NULL gives 0, 0 and no names. Raises nothing.';
+
+CREATE FUNCTION mnemo._guard_tokens(
+    p_query text
+)
+RETURNS TABLE (
+    "position" bigint,
+    token text,
+    class text
+)
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT t.place, substr(t.entry, 2),
+           CASE left(t.entry, 1) WHEN 'm' THEN 'meaning' ELSE 'values' END
+      FROM unnest(mnemo._guard_read(p_query)) WITH ORDINALITY AS t(entry, place)
+     ORDER BY t.place;
+END;
+COMMENT ON FUNCTION mnemo._guard_tokens(text) IS 'As guard_tokens, without its limit.';
+
+CREATE FUNCTION mnemo.guard_tokens(
+    p_query text
+)
+RETURNS TABLE (
+    "position" bigint,
+    token text,
+    class text
+)
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    IF char_length(p_query) > 100000 THEN
+        PERFORM mnemo._raise_limit(
+            'p_query',
+            format('p_query has %s characters, the limit is 100000', char_length(p_query)),
+            'pass the question alone, without what it is about'
+        );
+    END IF;
+    RETURN QUERY SELECT g."position", g.token, g.class FROM mnemo._guard_tokens(p_query) AS g;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.guard_tokens(text) IS
+    'What the guard reads out of a query, in a fixed order: tokens of class meaning (negation, '
+    'opposites, the order of what is ordered) and values (numbers, identifiers, names, units, times, '
+    'words of one or two letters that are no function words). NULL and a query without any give no '
+    'rows. Raises 54000 above 100,000 characters.';
+
+CREATE FUNCTION mnemo._guard_differences(
+    p_asked text,
+    p_stored text,
+    p_guard text
+)
+RETURNS text[]
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_asked text[] := mnemo._guard_read(p_asked);
+    v_stored text[] := mnemo._guard_read(p_stored);
+    v_words text[];
+BEGIN
+    IF p_guard = 'off' THEN
+        RETURN '{}';
+    END IF;
+    RETURN ARRAY(
+        SELECT concat_ws(', ',
+                   'asked has ' || coalesce(string_agg(d.token, ', ' ORDER BY d.token)
+                       FILTER (WHERE d.asked), 'none of it'),
+                   'stored has ' || coalesce(string_agg(d.token, ', ' ORDER BY d.token)
+                       FILTER (WHERE NOT d.asked), 'none of it'))
+          FROM (
+            SELECT left(t.entry, 1) AS class, substr(t.entry, 2) COLLATE "C" AS token, t.asked
+              FROM (
+                SELECT a.entry, true AS asked
+                  FROM unnest(v_asked) AS a(entry)
+                 WHERE CASE WHEN left(a.entry, 1) = 'n'
+                       THEN substr(a.entry, 2) <> ALL (mnemo._signature_tokens(p_stored))
+                       ELSE a.entry <> ALL (v_stored) END
+                UNION ALL
+                SELECT s.entry, false
+                  FROM unnest(v_stored) AS s(entry)
+                 WHERE CASE WHEN left(s.entry, 1) = 'n'
+                       THEN substr(s.entry, 2) <> ALL (mnemo._signature_tokens(p_asked))
+                       ELSE s.entry <> ALL (v_asked) END
+              ) AS t
+          ) AS d
+         WHERE d.class = 'm' OR p_guard = 'strict'
+         GROUP BY d.class
+         ORDER BY d.class
+    );
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._guard_differences(text, text, text) IS
+    'What forbids the guard (off, meaning, strict) to replay a stored query''s plan for the one asked, '
+    'in words: one text for meaning, names, values each where they differ; empty when they agree.';
