@@ -238,6 +238,11 @@ def test_a_key_twice_in_one_batch_is_one_plan(db: psycopg.Connection) -> None:
     assert [answer["status"] for answer in answers] == ["stored", "stored", "repeated", "repeated"]
     assert answers[0]["id"] == answers[2]["id"] == answers[3]["id"] != answers[1]["id"]
     assert scalar(db, "SELECT count(*) FROM mnemo.plan") == 2
+    # The owner may be named or left to the defaults.
+    for named in ("agent_id", "org_id"):
+        unnamed = {**PLAN, "idempotency_key": f"k {named}"}
+        answers = batch(db, unnamed, {**unnamed, named: "default"})
+        assert [answer["status"] for answer in answers] == ["stored", "repeated"]
 
 
 def test_a_key_of_a_forgotten_plan_stays_used(db: psycopg.Connection) -> None:

@@ -15,8 +15,11 @@ from tests.support.server import Server
 @contextmanager
 def module_database(server: Server, template: str, name: str) -> Iterator[str]:
     """A clone of the template for as long as the block runs; its connection string."""
-    yield server.create_database(name, template)
-    server.drop_database(name)
+    dsn = server.create_database(name, template)
+    try:
+        yield dsn
+    finally:
+        server.drop_database(name)
 
 
 @contextmanager
