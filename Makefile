@@ -3,8 +3,9 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PYTEST_ARGS ?=
+ARGS ?=
 
-.PHONY: help demo test lint types check build stop clean
+.PHONY: help demo test bench lint types check build stop clean
 
 help: ## Show the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -20,6 +21,9 @@ demo: $(VENV)/.installed ## Walk through the whole loop on a server of its own
 
 test: $(VENV)/.installed ## Run the tests on PostgreSQL 18 (MNEMO_TEST_PG_BIN: another server)
 	$(BIN)/python -m pytest -n 2 $(PYTEST_ARGS)
+
+bench: $(VENV)/.installed ## Measure plan matching (ARGS="--million": a million plans; "--help")
+	$(BIN)/python -m tests.bench $(ARGS)
 
 lint: $(VENV)/.installed ## Style of the Python
 	$(BIN)/ruff check .
