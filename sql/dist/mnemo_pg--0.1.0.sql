@@ -159,6 +159,30 @@ $fn$;
 COMMENT ON FUNCTION mnemo._raise_problem(mnemo._problem) IS
     'Raises a problem; DETAIL is {"parameter": ...}. Does nothing for NULL.';
 
+CREATE FUNCTION mnemo._first_problem(
+    VARIADIC p_problems mnemo._problem[]
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_problem mnemo._problem;
+    v_limit mnemo._problem;
+BEGIN
+    FOREACH v_problem IN ARRAY p_problems LOOP
+        IF v_problem.code <> '54000' THEN
+            RETURN v_problem;
+        ELSIF v_limit.code IS NULL AND v_problem.code IS NOT NULL THEN
+            v_limit := v_problem;
+        END IF;
+    END LOOP;
+    RETURN v_limit;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._first_problem(mnemo._problem[]) IS
+    'The first problem, limits (54000) after all others; NULL when there is none.';
+
 CREATE FUNCTION mnemo._access(
     p_message text,
     p_parameter text,
@@ -279,13 +303,22 @@ CREATE FUNCTION mnemo._label_problem(
     p_value text
 )
 RETURNS mnemo._problem
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE WHEN NOT mnemo._is_label(p_set, p_value) THEN mnemo._argument(
-    p_parameter,
-    p_parameter || ' must be one of ' || array_to_string(mnemo._labels(p_set), ', ') || '; got '
-        || coalesce(quote_literal(left(p_value, 100)), 'NULL'),
-    'use one of the labels, in lower case'
-) END;
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    IF mnemo._is_label(p_set, p_value) THEN
+        RETURN NULL;
+    END IF;
+    RETURN mnemo._argument(
+        p_parameter,
+        format('%s must be one of %s; got %s', p_parameter,
+            array_to_string(mnemo._labels(p_set), ', '),
+            coalesce(quote_literal(left(p_value, 100)), 'NULL')),
+        'use one of the labels, in lower case'
+    );
+END
+$fn$;
 COMMENT ON FUNCTION mnemo._label_problem(text, text, text) IS
     'The problem of a value that is not a label of the closed set; NULL when it is one.';
 
@@ -295,15 +328,8 @@ CREATE FUNCTION mnemo._check_label(
     p_value text
 )
 RETURNS void
-LANGUAGE plpgsql VOLATILE PARALLEL SAFE
-SET search_path = pg_catalog, mnemo, pg_temp
-AS $fn$
-BEGIN
-    IF NOT mnemo._is_label(p_set, p_value) THEN
-        PERFORM mnemo._raise_problem(mnemo._label_problem(p_parameter, p_set, p_value));
-    END IF;
-END
-$fn$;
+LANGUAGE sql VOLATILE PARALLEL SAFE
+RETURN mnemo._raise_problem(mnemo._label_problem(p_parameter, p_set, p_value));
 COMMENT ON FUNCTION mnemo._check_label(text, text, text) IS
     'Raises 22023 unless the value is a label of the closed set.';
 
@@ -405,6 +431,28 @@ RETURN coalesce(
 COMMENT ON FUNCTION mnemo._shown(text) IS
     'A value as error messages show it: quoted, at most 100 characters; NULL as the word.';
 
+CREATE FUNCTION mnemo._length_problem(
+    p_parameter text,
+    p_value text,
+    p_longest integer
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    IF length(p_value) > p_longest THEN
+        RETURN mnemo._limit(p_parameter,
+            format('%s has %s characters, at most %s are allowed',
+                p_parameter, length(p_value), p_longest),
+            'shorten it');
+    END IF;
+    RETURN NULL;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._length_problem(text, text, integer) IS
+    'The problem of a text of more than p_longest characters; NULL, for NULL too, for none.';
+
 CREATE FUNCTION mnemo._list_problem(
     p_parameter text,
     p_list text[],
@@ -417,7 +465,9 @@ LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
-    v_problem mnemo._problem;
+    v_limit mnemo._problem;
+    v_item text;
+    v_place integer := 0;
 BEGIN
     IF p_list IS NULL OR cardinality(p_list) = 0 THEN
         RETURN NULL;
@@ -426,35 +476,31 @@ BEGIN
         RETURN mnemo._argument(p_parameter, p_parameter || ' must be a list of one dimension',
             'pass one flat array');
     END IF;
-    IF array_position(p_list, NULL) IS NOT NULL THEN
-        RETURN mnemo._argument(
-            p_parameter,
-            format('%s has a NULL at position %s', p_parameter, array_position(p_list, NULL)),
-            'leave the element out or give it a value'
-        );
-    END IF;
-    IF cardinality(p_list) > p_most THEN
-        RETURN mnemo._limit(
-            p_parameter,
-            format('%s has %s %s, at most %s are allowed',
-                p_parameter, cardinality(p_list), p_what, p_most),
-            'keep the list shorter'
-        );
-    END IF;
-    IF p_longest IS NULL THEN
-        RETURN NULL;
-    END IF;
-    FOR v_position IN 1 .. cardinality(p_list) LOOP
-        v_problem := mnemo._texts_problem(
-            ARRAY[format('%s[%s]', p_parameter, v_position)], p_list[v_position:v_position],
-            p_longest
-        );
-        IF v_problem.code IS NOT NULL THEN
-            v_problem.parameter := p_parameter;
-            RETURN v_problem;
+    -- Not by subscript: the first one need not be 1.
+    FOREACH v_item IN ARRAY p_list LOOP
+        v_place := v_place + 1;
+        IF v_item IS NULL THEN
+            RETURN mnemo._argument(p_parameter,
+                format('%s has a NULL at position %s', p_parameter, v_place),
+                'leave the element out or give it a value');
+        ELSIF p_longest IS NOT NULL AND mnemo._is_blank(v_item) THEN
+            RETURN mnemo._argument(p_parameter,
+                format('%s[%s] must not be blank', p_parameter, v_place),
+                'leave the element out or give it a value');
+        ELSIF length(v_item) > p_longest THEN
+            v_limit := mnemo._limit(p_parameter,
+                format('%s[%s] has %s characters, at most %s are allowed',
+                    p_parameter, v_place, length(v_item), p_longest),
+                'shorten it');
         END IF;
     END LOOP;
-    RETURN NULL;
+    IF cardinality(p_list) > p_most THEN
+        RETURN mnemo._limit(p_parameter,
+            format('%s has %s %s, at most %s are allowed',
+                p_parameter, cardinality(p_list), p_what, p_most),
+            'keep the list shorter');
+    END IF;
+    RETURN v_limit;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._list_problem(text, text[], integer, integer, text) IS
@@ -499,6 +545,7 @@ SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_value text;
+    v_limit mnemo._problem;
     v_position integer := 0;
 BEGIN
     FOREACH v_value IN ARRAY p_values LOOP
@@ -511,16 +558,11 @@ BEGIN
                 'leave it out or give it a value'
             );
         END IF;
-        IF length(v_value) > p_longest THEN
-            RETURN mnemo._limit(
-                p_parameters[v_position],
-                format('%s has %s characters, at most %s are allowed',
-                    p_parameters[v_position], length(v_value), p_longest),
-                'shorten it'
-            );
+        IF length(v_value) > p_longest AND v_limit.code IS NULL THEN
+            v_limit := mnemo._length_problem(p_parameters[v_position], v_value, p_longest);
         END IF;
     END LOOP;
-    RETURN NULL;
+    RETURN v_limit;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._texts_problem(text[], text[], integer) IS
@@ -4385,10 +4427,12 @@ RETURN CASE jsonb_typeof(p_value)
         || mnemo._utf8(trim_scale((p_value #>> '{}')::numeric)::text)
     WHEN 'null' THEN E'\\x6e'::bytea
     WHEN 'boolean' THEN CASE WHEN p_value = 'true' THEN E'\\x74'::bytea ELSE E'\\x66'::bytea END
+    WHEN 'array' THEN CASE WHEN p_value = '[]' THEN E'\\x610000000000000000'::bytea END
+    WHEN 'object' THEN CASE WHEN p_value = '{}' THEN E'\\x6f0000000000000000'::bytea END
 END;
 COMMENT ON FUNCTION mnemo._bytes_of_scalar(jsonb) IS
     's and length and UTF-8 bytes for a string, d and length and plain decimal digits without '
-    'trailing zeros for a number, n, t, f; NULL for arrays and objects.';
+    'trailing zeros for a number, n, t, f; empty arrays and objects too; NULL for others.';
 
 CREATE FUNCTION mnemo._bytes_of_json(
     p_value jsonb
@@ -4535,6 +4579,13 @@ COMMENT ON FUNCTION mnemo._write_event(mnemo.memory, text, text, text, jsonb) IS
     'Writes the event of a change to a record; p_changes holds the columns that it set, as labels, '
     'numbers and microseconds only.';
 
+CREATE FUNCTION mnemo._raise_busy_key() RETURNS void
+LANGUAGE sql VOLATILE PARALLEL SAFE
+RETURN mnemo._raise('40001', 'p_idempotency_key was used by a concurrent transaction',
+    jsonb_build_object('parameter', 'p_idempotency_key'), 'retry the transaction');
+COMMENT ON FUNCTION mnemo._raise_busy_key() IS
+    'Raises 40001: the key was used by a transaction that this one cannot see.';
+
 CREATE FUNCTION mnemo._first_record(
     p_record mnemo.memory,
     p_key text,
@@ -4557,11 +4608,9 @@ BEGIN
     -- Statements of their own: the claim may have waited for the transaction that wrote the key.
     SELECT * INTO v_key
       FROM mnemo.idempotency AS i
-     WHERE i.org_id = p_record.origin_org_id AND i.agent_id = p_record.agent_id AND i.key = p_key
-       FOR UPDATE;
+     WHERE i.org_id = p_record.origin_org_id AND i.agent_id = p_record.agent_id AND i.key = p_key;
     IF NOT FOUND THEN
-        PERFORM mnemo._raise('40001', 'the idempotency key was used by a concurrent transaction',
-            jsonb_build_object('parameter', 'p_idempotency_key'), 'retry the transaction');
+        PERFORM mnemo._raise_busy_key();
     END IF;
     SELECT * INTO v_first
       FROM mnemo.memory AS m WHERE m.org_id = v_key.memory_org_id AND m.id = v_key.memory_id;
@@ -4571,7 +4620,11 @@ BEGIN
     IF NOT FOUND THEN
         UPDATE mnemo.idempotency AS i
            SET memory_org_id = p_record.org_id, memory_id = p_record.id
-         WHERE i.org_id = v_key.org_id AND i.agent_id = v_key.agent_id AND i.key = v_key.key;
+         WHERE i.org_id = v_key.org_id AND i.agent_id = v_key.agent_id AND i.key = v_key.key
+           AND i.memory_id = v_key.memory_id;
+        IF NOT FOUND THEN
+            PERFORM mnemo._raise_busy_key();
+        END IF;
         RETURN p_record;
     END IF;
     RETURN v_first;
@@ -4612,15 +4665,13 @@ RETURNS mnemo._problem
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
-DECLARE
-    v_problem mnemo._problem := mnemo._list_problem('p_tags', p_tags, 100, 256, 'tags');
 BEGIN
-    IF v_problem.code IS NULL AND p_tags @> ARRAY[mnemo._reserved_tag()] THEN
-        v_problem := mnemo._argument('p_tags',
+    RETURN mnemo._first_problem(
+        mnemo._list_problem('p_tags', p_tags, 100, 256, 'tags'),
+        CASE WHEN p_tags @> ARRAY[mnemo._reserved_tag()] THEN mnemo._argument('p_tags',
             'p_tags must not contain the reserved tag ' || mnemo._reserved_tag(),
-            'plans are written with mnemo.remember_plan');
-    END IF;
-    RETURN v_problem;
+            'plans are written with mnemo.remember_plan') END
+    );
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._tags_problem(text[]) IS
@@ -4634,7 +4685,9 @@ CREATE FUNCTION mnemo._embedding_problem(
 RETURNS mnemo._problem
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN p_embedding IS NOT NULL OR p_model IS NOT NULL THEN ROW(
-    '55000', 'embeddings are not enabled in this database',
+    '55000',
+    CASE WHEN p_embedding IS NOT NULL THEN 'p_embedding' ELSE 'p_model' END
+        || ' cannot be used: embeddings are not enabled in this database',
     CASE WHEN p_embedding IS NOT NULL THEN 'p_embedding' ELSE 'p_model' END,
     'leave p_embedding and p_model out'
 )::mnemo._problem END;
@@ -4663,6 +4716,35 @@ $fn$;
 COMMENT ON FUNCTION mnemo._distinct(text[]) IS 'The list without duplicates, the first of each kept.';
 
 -- part: 420_remember.sql
+CREATE FUNCTION mnemo._metadata_problem(
+    p_metadata jsonb
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    IF jsonb_typeof(p_metadata) <> 'object' THEN
+        RETURN mnemo._argument('p_metadata',
+            'p_metadata must be a JSON object; got ' || jsonb_typeof(p_metadata),
+            'wrap the value: {"value": ...}');
+    ELSIF p_metadata ? mnemo._reserved_key() THEN
+        RETURN mnemo._argument('p_metadata',
+            'p_metadata must not contain the reserved key ' || mnemo._reserved_key(),
+            'plans are written with mnemo.remember_plan');
+    ELSIF octet_length(p_metadata::text) > 1048576 THEN
+        RETURN mnemo._limit('p_metadata',
+            format('p_metadata has %s bytes as text, at most 1048576 (1 MB) are allowed',
+                octet_length(p_metadata::text)),
+            'keep large values outside and store their identifiers');
+    END IF;
+    RETURN mnemo._depth_problem('p_metadata', p_metadata);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._metadata_problem(jsonb) IS
+    'The problem of a caller''s metadata: no object, the reserved key, over 1 MB, too deep; NULL '
+    'for none.';
+
 CREATE FUNCTION mnemo._memory_problem(
     p_record mnemo.memory
 )
@@ -4670,30 +4752,19 @@ RETURNS mnemo._problem
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
-DECLARE
-    v_problem mnemo._problem;
 BEGIN
-    IF p_record.content IS NULL OR mnemo._is_blank(p_record.content) THEN
-        RETURN mnemo._argument('p_content', 'p_content must not be NULL or blank',
-            'pass the text to remember');
-    ELSIF octet_length(p_record.content) > 1048576 THEN
-        RETURN mnemo._limit('p_content',
-            format('p_content has %s bytes, at most 1048576 (1 MB) are allowed',
-                octet_length(p_record.content)),
-            'split the text into several records');
-    END IF;
-    IF NOT mnemo._is_label('memory_type', p_record.memory_type) THEN
-        RETURN mnemo._label_problem('p_memory_type', 'memory_type', p_record.memory_type);
-    ELSIF NOT mnemo._is_label('source_type', p_record.source_type) THEN
-        RETURN mnemo._label_problem('p_source_type', 'source_type', p_record.source_type);
-    ELSIF NOT mnemo._is_label('memory_status', p_record.status) THEN
-        RETURN mnemo._label_problem('p_status', 'memory_status', p_record.status);
-    ELSIF NOT mnemo._is_label('temporal_scope', p_record.temporal_scope) THEN
-        RETURN mnemo._label_problem('p_temporal_scope', 'temporal_scope', p_record.temporal_scope);
-    ELSIF p_record.kind IS NOT NULL AND NOT mnemo._is_label('kind', p_record.kind) THEN
-        RETURN mnemo._label_problem('p_kind', 'kind', p_record.kind);
-    END IF;
-    v_problem := coalesce(
+    RETURN mnemo._first_problem(
+        CASE WHEN p_record.content IS NULL OR mnemo._is_blank(p_record.content) THEN
+            mnemo._argument('p_content', 'p_content must not be NULL or blank',
+                'pass the text to remember')
+        END,
+        mnemo._label_problem('p_memory_type', 'memory_type', p_record.memory_type),
+        mnemo._label_problem('p_source_type', 'source_type', p_record.source_type),
+        mnemo._label_problem('p_status', 'memory_status', p_record.status),
+        mnemo._label_problem('p_temporal_scope', 'temporal_scope', p_record.temporal_scope),
+        CASE WHEN p_record.kind IS NOT NULL THEN
+            mnemo._label_problem('p_kind', 'kind', p_record.kind)
+        END,
         mnemo._fraction_problem('p_importance', p_record.importance),
         mnemo._fraction_problem('p_confidence', p_record.confidence),
         mnemo._tags_problem(p_record.tags),
@@ -4705,43 +4776,27 @@ BEGIN
             ARRAY[p_record.source_id, p_record.thread_id, p_record.created_by, p_record.subject,
                 p_record.predicate, p_record.location],
             256
-        )
-    );
-    IF v_problem.code IS NOT NULL THEN
-        RETURN v_problem;
-    END IF;
-    IF jsonb_typeof(p_record.metadata) <> 'object' THEN
-        RETURN mnemo._argument('p_metadata',
-            'p_metadata must be a JSON object; got ' || jsonb_typeof(p_record.metadata),
-            'wrap the value: {"value": ...}');
-    ELSIF p_record.metadata ? mnemo._reserved_key() THEN
-        RETURN mnemo._argument('p_metadata',
-            'p_metadata must not contain the reserved key ' || mnemo._reserved_key(),
-            'plans are written with mnemo.remember_plan');
-    ELSIF octet_length(p_record.metadata::text) > 1048576 THEN
-        RETURN mnemo._limit('p_metadata',
-            format('p_metadata has %s bytes as text, at most 1048576 (1 MB) are allowed',
-                octet_length(p_record.metadata::text)),
-            'keep large values outside and store their identifiers');
-    END IF;
-    v_problem := coalesce(
-        mnemo._depth_problem('p_metadata', p_record.metadata),
+        ),
+        mnemo._metadata_problem(p_record.metadata),
         mnemo._time_problem('p_valid_from', p_record.valid_from),
-        mnemo._time_problem('p_valid_to', p_record.valid_to)
+        mnemo._time_problem('p_valid_to', p_record.valid_to),
+        CASE WHEN p_record.valid_to <= p_record.valid_from THEN
+            mnemo._argument('p_valid_to', 'p_valid_to must be after p_valid_from',
+                'p_valid_from is the time of writing where it is not given')
+        END,
+        CASE WHEN mnemo._canonical_predicate(p_record.predicate) = '' THEN
+            mnemo._argument('p_predicate',
+                'p_predicate must contain an ASCII letter or digit; got '
+                    || mnemo._shown(p_record.predicate),
+                'see mnemo.canonical_predicate')
+        END,
+        CASE WHEN octet_length(p_record.content) > 1048576 THEN
+            mnemo._limit('p_content',
+                format('p_content has %s bytes, at most 1048576 (1 MB) are allowed',
+                    octet_length(p_record.content)),
+                'split the text into several records')
+        END
     );
-    IF v_problem.code IS NOT NULL THEN
-        RETURN v_problem;
-    ELSIF p_record.valid_to <= p_record.valid_from THEN
-        RETURN mnemo._argument('p_valid_to', 'p_valid_to must be after p_valid_from',
-            'p_valid_from is the time of writing where it is not given');
-    END IF;
-    IF p_record.predicate IS NOT NULL AND mnemo._canonical_predicate(p_record.predicate) = '' THEN
-        RETURN mnemo._argument('p_predicate',
-            'p_predicate must contain an ASCII letter or digit; got '
-                || mnemo._shown(p_record.predicate),
-            'see mnemo.canonical_predicate');
-    END IF;
-    RETURN NULL;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._memory_problem(mnemo.memory) IS
@@ -4845,15 +4900,19 @@ AS $fn$
 DECLARE
     v_caller record;
     v_record mnemo.memory;
+    v_problem mnemo._problem;
     v_first mnemo.memory;
 BEGIN
     SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
-    PERFORM mnemo._raise_problem(coalesce(
+    v_problem := mnemo._first_problem(
         mnemo._scope_problem(v_caller.level, p_scope),
+        mnemo._embedding_problem(p_embedding, p_model),
         mnemo._ttl_problem(p_ttl),
-        mnemo._texts_problem(ARRAY['p_idempotency_key'], ARRAY[p_idempotency_key], 256),
-        mnemo._embedding_problem(p_embedding, p_model)
-    ));
+        mnemo._texts_problem(ARRAY['p_idempotency_key'], ARRAY[p_idempotency_key], 256)
+    );
+    IF v_problem.code <> '54000' THEN
+        PERFORM mnemo._raise_problem(v_problem);
+    END IF;
     v_record := mnemo._new_record(
         coalesce(p_scope, 'private'), v_caller.org_id, v_caller.agent_id,
         -- Working memory is for the task at hand.
@@ -4879,7 +4938,9 @@ BEGIN
     v_record.valid_from := coalesce(p_valid_from, v_record.valid_from);
     v_record.valid_to := p_valid_to;
     v_record.temporal_scope := coalesce(p_temporal_scope, v_record.temporal_scope);
-    PERFORM mnemo._raise_problem(mnemo._memory_problem(v_record));
+    PERFORM mnemo._raise_problem(
+        mnemo._first_problem(mnemo._memory_problem(v_record), v_problem)
+    );
     v_record := mnemo._normalised(v_record);
     IF p_idempotency_key IS NOT NULL THEN
         v_first := mnemo._first_record(v_record, p_idempotency_key, '{}');
@@ -4925,6 +4986,75 @@ RETURN (p_record).deleted_at IS NULL
 COMMENT ON FUNCTION mnemo._is_live(mnemo.memory, timestamptz) IS
     'Whether a record counts at all: not deleted, not expired, not quarantined, in a live state.';
 
+-- One function a way to see a record: disjoint, each led by an index, org_id compared with a
+-- parameter or a constant, so that a partitioned table is read in two places at most.
+
+CREATE FUNCTION mnemo._visible_own(
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz
+)
+RETURNS SETOF mnemo.memory
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT m.*
+      FROM mnemo.memory AS m
+     WHERE m.org_id = p_org_id AND m.origin_org_id = p_org_id AND m.agent_id = p_agent_id
+       AND m.deleted_at IS NULL AND mnemo._is_live(m, p_now);
+END;
+COMMENT ON FUNCTION mnemo._visible_own(text, text, timestamptz) IS
+    'The agent''s own live records, global ones aside.';
+
+CREATE FUNCTION mnemo._visible_public(
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz
+)
+RETURNS SETOF mnemo.memory
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT m.*
+      FROM mnemo.memory AS m
+     WHERE m.org_id = p_org_id AND m.scope = 'public' AND m.scope IN ('public', 'global')
+       AND m.agent_id <> p_agent_id
+       AND m.deleted_at IS NULL AND mnemo._is_live(m, p_now);
+END;
+COMMENT ON FUNCTION mnemo._visible_public(text, text, timestamptz) IS
+    'The live public records of the organisation''s other agents.';
+
+CREATE FUNCTION mnemo._visible_granted(
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz
+)
+RETURNS SETOF mnemo.memory
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT m.*
+      FROM mnemo.acl AS a
+      JOIN mnemo.memory AS m ON m.org_id = a.org_id AND m.id = a.memory_id
+     WHERE a.org_id = p_org_id AND m.org_id = p_org_id AND a.agent_id = p_agent_id
+       AND (a.expires_at IS NULL OR a.expires_at > p_now)
+       AND m.scope = 'shared' AND m.agent_id <> p_agent_id
+       AND m.deleted_at IS NULL AND mnemo._is_live(m, p_now);
+END;
+COMMENT ON FUNCTION mnemo._visible_granted(text, text, timestamptz) IS
+    'The live shared records of other agents that the agent holds a grant on.';
+
+CREATE FUNCTION mnemo._visible_global(
+    p_now timestamptz
+)
+RETURNS SETOF mnemo.memory
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT m.*
+      FROM mnemo.memory AS m
+     WHERE m.org_id = '*' AND m.scope = 'global' AND m.scope IN ('public', 'global')
+       AND m.deleted_at IS NULL AND mnemo._is_live(m, p_now);
+END;
+COMMENT ON FUNCTION mnemo._visible_global(timestamptz) IS
+    'The live records of scope global.';
+
 CREATE FUNCTION mnemo._visible(
     p_org_id text,
     p_agent_id text,
@@ -4932,37 +5062,20 @@ CREATE FUNCTION mnemo._visible(
 )
 RETURNS SETOF mnemo.memory
 LANGUAGE sql STABLE PARALLEL SAFE
--- One branch a way to see a record, disjoint, each led by an index; org_id is compared with a
--- parameter or a constant in each, so that a partitioned table is read in two places at most.
 BEGIN ATOMIC
-    SELECT m.*
-      FROM mnemo.memory AS m
-     WHERE m.org_id = p_org_id AND m.origin_org_id = p_org_id AND m.agent_id = p_agent_id
-       AND m.deleted_at IS NULL AND mnemo._is_live(m, p_now)
-     UNION ALL
-    SELECT m.*
-      FROM mnemo.memory AS m
-     WHERE m.org_id = p_org_id AND m.scope = 'public' AND m.scope IN ('public', 'global')
-       AND m.agent_id <> p_agent_id
-       AND m.deleted_at IS NULL AND mnemo._is_live(m, p_now)
-     UNION ALL
-    SELECT m.*
-      FROM mnemo.acl AS a
-      JOIN mnemo.memory AS m ON m.org_id = a.org_id AND m.id = a.memory_id
-     WHERE a.org_id = p_org_id AND m.org_id = p_org_id AND a.agent_id = p_agent_id
-       AND (a.expires_at IS NULL OR a.expires_at > p_now)
-       AND m.scope = 'shared' AND m.agent_id <> p_agent_id
-       AND m.deleted_at IS NULL AND mnemo._is_live(m, p_now)
-     UNION ALL
-    SELECT m.*
-      FROM mnemo.memory AS m
-     WHERE m.org_id = '*' AND m.scope = 'global' AND m.scope IN ('public', 'global')
-       AND m.deleted_at IS NULL AND mnemo._is_live(m, p_now);
+    SELECT * FROM mnemo._visible_own(p_org_id, p_agent_id, p_now)
+    UNION ALL
+    SELECT * FROM mnemo._visible_public(p_org_id, p_agent_id, p_now)
+    UNION ALL
+    SELECT * FROM mnemo._visible_granted(p_org_id, p_agent_id, p_now)
+    UNION ALL
+    SELECT * FROM mnemo._visible_global(p_now);
 END;
 COMMENT ON FUNCTION mnemo._visible(text, text, timestamptz) IS
     'Every live record that the agent of the organisation may read, each once: its own, the public '
     'ones, the shared ones granted to it, the global ones.';
 
+-- part: 505_permission.sql
 CREATE FUNCTION mnemo._permission_rank(
     p_permission text
 )
@@ -5009,11 +5122,6 @@ BEGIN
     IF p_ids IS NULL OR cardinality(p_ids) = 0 THEN
         RETURN mnemo._argument(p_parameter, p_parameter || ' must name at least one record',
             'pass the ids that remember or recall returned');
-    END IF;
-    IF cardinality(p_ids) > 10000 THEN
-        RETURN mnemo._limit(p_parameter,
-            format('%s has %s ids, at most 10000 are allowed', p_parameter, cardinality(p_ids)),
-            'split the call');
     END IF;
     RETURN mnemo._list_problem(p_parameter, p_ids::text[], 10000, NULL, 'ids');
 END
@@ -5098,7 +5206,7 @@ COMMENT ON FUNCTION mnemo.check_permission(uuid, text, text, text) IS
     'for records that are unknown, gone or invisible. Errors: 42501 no access; 22023 NULL id, '
     'unknown permission.';
 
--- part: 510_recall.sql
+-- part: 510_get_memories.sql
 CREATE FUNCTION mnemo._limit_problem(
     p_limit bigint
 )
@@ -5192,6 +5300,7 @@ COMMENT ON FUNCTION mnemo.get_memories(uuid[], text, text) IS
     'invisible give no row. Errors: 42501 no access; 22023 NULL, empty list, NULL element; 54000 '
     'over 10,000 ids.';
 
+-- part: 515_recall.sql
 CREATE FUNCTION mnemo._recall_problem(
     p_query text,
     p_limit bigint,
@@ -5209,31 +5318,54 @@ LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 BEGIN
-    IF length(p_query) > 100000 THEN
-        RETURN mnemo._limit('p_query',
-            format('p_query has %s characters, at most 100000 are allowed', length(p_query)),
-            'shorten it');
-    ELSIF NOT mnemo._is_label('recall_strategy', p_strategy) THEN
-        RETURN mnemo._label_problem('p_strategy', 'recall_strategy', p_strategy);
-    ELSIF p_scope IS NOT NULL AND NOT mnemo._is_label('scope', p_scope) THEN
-        RETURN mnemo._label_problem('p_scope', 'scope', p_scope);
-    ELSIF p_weights IS NOT NULL THEN
-        RETURN mnemo._argument('p_weights',
-            format('p_weights does not apply to strategy %s', p_strategy), 'leave it out');
-    END IF;
-    RETURN coalesce(
+    RETURN mnemo._first_problem(
+        mnemo._label_problem('p_strategy', 'recall_strategy', p_strategy),
+        CASE WHEN p_scope IS NOT NULL THEN mnemo._label_problem('p_scope', 'scope', p_scope) END,
+        CASE WHEN p_weights IS NOT NULL THEN mnemo._argument('p_weights',
+            format('p_weights does not apply to strategy %s', p_strategy), 'leave it out') END,
         mnemo._limit_problem(p_limit),
         mnemo._label_list_problem('p_types', 'memory_type', p_types),
         mnemo._list_problem('p_tags', p_tags, 100, 256, 'tags'),
         mnemo._fraction_problem('p_min_importance', p_min_importance),
         mnemo._texts_problem(ARRAY['p_thread_id'], ARRAY[p_thread_id], 256),
-        mnemo._label_list_problem('p_source_types', 'source_type', p_source_types)
+        mnemo._label_list_problem('p_source_types', 'source_type', p_source_types),
+        mnemo._length_problem('p_query', p_query, 100000)
     );
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._recall_problem(
     text, bigint, text, text[], text, text[], double precision, text, text[], jsonb
 ) IS 'The first problem of the arguments of mnemo.recall; NULL for none.';
+
+CREATE FUNCTION mnemo._passes(
+    p_record mnemo.memory,
+    p_types text[],
+    p_scope text,
+    p_tags text[],
+    p_tags_all boolean,
+    p_min_importance double precision,
+    p_thread_id text,
+    p_source_types text[],
+    p_since timestamptz,
+    p_until timestamptz,
+    p_as_of timestamptz
+)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (p_types IS NULL OR (p_record).memory_type = ANY (p_types))
+    AND (p_scope IS NULL OR (p_record).scope = p_scope)
+    AND (p_tags IS NULL OR CASE WHEN p_tags_all THEN (p_record).tags @> p_tags
+                           ELSE (p_record).tags && p_tags END)
+    AND (p_min_importance IS NULL OR (p_record).importance >= p_min_importance)
+    AND (p_thread_id IS NULL OR (p_record).thread_id = p_thread_id)
+    AND (p_source_types IS NULL OR (p_record).source_type = ANY (p_source_types))
+    AND (p_since IS NULL OR (p_record).created_at >= p_since)
+    AND (p_until IS NULL OR (p_record).created_at < p_until)
+    AND (p_as_of IS NULL OR (p_record).created_at <= p_as_of);
+COMMENT ON FUNCTION mnemo._passes(
+    mnemo.memory, text[], text, text[], boolean, double precision, text, text[], timestamptz,
+    timestamptz, timestamptz
+) IS 'Whether a record passes the filters of mnemo.recall; a NULL filter lets all pass.';
 
 CREATE FUNCTION mnemo.recall(
     p_query text,
@@ -5278,7 +5410,7 @@ DECLARE
     v_now timestamptz := statement_timestamp();
 BEGIN
     SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
-    PERFORM mnemo._raise_problem(coalesce(
+    PERFORM mnemo._raise_problem(mnemo._first_problem(
         mnemo._embedding_problem(p_embedding, p_model),
         mnemo._recall_problem(p_query, p_limit, p_strategy, p_types, p_scope, p_tags,
             p_min_importance, p_thread_id, p_source_types, p_weights)
@@ -5292,21 +5424,40 @@ BEGIN
                'score', x.score
            )
       FROM (
-        SELECT m.*
-          FROM mnemo._visible(v_caller.org_id, v_caller.agent_id, v_now) AS m
-         WHERE NOT m.tags @> ARRAY['__experience_plan__']
-           AND (p_types IS NULL OR m.memory_type = ANY (p_types))
-           AND (p_scope IS NULL OR m.scope = p_scope)
-           AND (p_tags IS NULL OR CASE WHEN p_tags_all THEN m.tags @> p_tags
-                                  ELSE m.tags && p_tags END)
-           AND (p_min_importance IS NULL OR m.importance >= p_min_importance)
-           AND (p_thread_id IS NULL OR m.thread_id = p_thread_id)
-           AND (p_source_types IS NULL OR m.source_type = ANY (p_source_types))
-           AND (p_since IS NULL OR m.created_at >= p_since)
-           AND (p_until IS NULL OR m.created_at < p_until)
-           AND (p_as_of IS NULL OR m.created_at <= p_as_of)
-         ORDER BY m.created_at DESC, m.id DESC
-         LIMIT p_limit
+        -- The limit in each branch: each is read from its index only as far as it goes.
+        (SELECT m.*
+           FROM mnemo._visible_own(v_caller.org_id, v_caller.agent_id, v_now) AS m
+          WHERE NOT m.tags @> ARRAY['__experience_plan__']
+            AND mnemo._passes(m, p_types, p_scope, p_tags, p_tags_all, p_min_importance,
+                p_thread_id, p_source_types, p_since, p_until, p_as_of)
+          ORDER BY m.created_at DESC, m.id DESC
+          LIMIT p_limit)
+        UNION ALL
+        (SELECT m.*
+           FROM mnemo._visible_public(v_caller.org_id, v_caller.agent_id, v_now) AS m
+          WHERE NOT m.tags @> ARRAY['__experience_plan__']
+            AND mnemo._passes(m, p_types, p_scope, p_tags, p_tags_all, p_min_importance,
+                p_thread_id, p_source_types, p_since, p_until, p_as_of)
+          ORDER BY m.created_at DESC, m.id DESC
+          LIMIT p_limit)
+        UNION ALL
+        (SELECT m.*
+           FROM mnemo._visible_granted(v_caller.org_id, v_caller.agent_id, v_now) AS m
+          WHERE NOT m.tags @> ARRAY['__experience_plan__']
+            AND mnemo._passes(m, p_types, p_scope, p_tags, p_tags_all, p_min_importance,
+                p_thread_id, p_source_types, p_since, p_until, p_as_of)
+          ORDER BY m.created_at DESC, m.id DESC
+          LIMIT p_limit)
+        UNION ALL
+        (SELECT m.*
+           FROM mnemo._visible_global(v_now) AS m
+          WHERE NOT m.tags @> ARRAY['__experience_plan__']
+            AND mnemo._passes(m, p_types, p_scope, p_tags, p_tags_all, p_min_importance,
+                p_thread_id, p_source_types, p_since, p_until, p_as_of)
+          ORDER BY m.created_at DESC, m.id DESC
+          LIMIT p_limit)
+        ORDER BY created_at DESC, id DESC
+        LIMIT p_limit
       ) AS s
       CROSS JOIN LATERAL (
         SELECT CASE p_strategy WHEN 'recent' THEN exp(
@@ -5346,8 +5497,10 @@ DECLARE
     v_record mnemo.memory;
 BEGIN
     SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
-    PERFORM mnemo._raise_problem(mnemo._ids_problem('p_ids', p_ids));
-    PERFORM mnemo._check_label('p_strategy', 'forget_strategy', p_strategy);
+    PERFORM mnemo._raise_problem(mnemo._first_problem(
+        mnemo._ids_problem('p_ids', p_ids),
+        mnemo._label_problem('p_strategy', 'forget_strategy', p_strategy)
+    ));
     PERFORM mnemo._require_permission(
         'p_ids', v_caller.org_id, v_caller.agent_id, p_ids, 'delete'
     );
@@ -5400,22 +5553,19 @@ LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
-    v_problem mnemo._problem := mnemo._list_problem(p_parameter, p_agents, 10000, NULL, 'agents');
     v_agent text;
 BEGIN
-    IF v_problem.code IS NOT NULL THEN
-        RETURN v_problem;
-    END IF;
     IF p_agents IS NULL OR cardinality(p_agents) = 0 THEN
         RETURN mnemo._argument(p_parameter, p_parameter || ' must name at least one agent',
             'pass the agents as an array');
+    ELSIF array_ndims(p_agents) = 1 THEN
+        FOREACH v_agent IN ARRAY p_agents LOOP
+            IF NOT mnemo._is_identifier(v_agent) AND v_agent IS NOT NULL THEN
+                RETURN mnemo._identifier_problem(p_parameter, v_agent);
+            END IF;
+        END LOOP;
     END IF;
-    FOREACH v_agent IN ARRAY p_agents LOOP
-        IF NOT mnemo._is_identifier(v_agent) THEN
-            RETURN mnemo._identifier_problem(p_parameter, v_agent);
-        END IF;
-    END LOOP;
-    RETURN NULL;
+    RETURN mnemo._list_problem(p_parameter, p_agents, 10000, NULL, 'agents');
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._agents_problem(text, text[]) IS
@@ -5474,12 +5624,12 @@ DECLARE
     v_expires_at timestamptz;
 BEGIN
     SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
-    PERFORM mnemo._raise_problem(coalesce(
+    PERFORM mnemo._raise_problem(mnemo._first_problem(
         mnemo._id_problem(p_id),
         mnemo._agents_problem('p_to_agents', p_to_agents),
-        mnemo._ttl_problem(p_ttl)
+        mnemo._ttl_problem(p_ttl),
+        mnemo._label_problem('p_permission', 'permission', p_permission)
     ));
-    PERFORM mnemo._check_label('p_permission', 'permission', p_permission);
     v_record := mnemo._lock_shareable(p_id, v_caller.org_id, v_caller.agent_id);
     IF v_record.agent_id = ANY (p_to_agents) THEN
         PERFORM mnemo._raise_argument('p_to_agents',
@@ -5552,7 +5702,7 @@ DECLARE
     v_removed text[];
 BEGIN
     SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
-    PERFORM mnemo._raise_problem(coalesce(
+    PERFORM mnemo._raise_problem(mnemo._first_problem(
         mnemo._id_problem(p_id),
         mnemo._agents_problem('p_from_agents', p_from_agents)
     ));
@@ -6121,6 +6271,25 @@ CREATE TYPE mnemo._plan_input AS (
 );
 COMMENT ON TYPE mnemo._plan_input IS 'The arguments of mnemo.remember_plan, one plan.';
 
+CREATE FUNCTION mnemo._mode_problem(
+    p_org_id text
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    IF mnemo._setting('experience_memory', p_org_id) <> 'on' THEN
+        RETURN ROW('55000',
+            format('experience memory is off for organisation %s', mnemo._shown(p_org_id)),
+            NULL, 'SELECT mnemo.configure(''experience_memory'', ''on'')')::mnemo._problem;
+    END IF;
+    RETURN NULL;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._mode_problem(text) IS
+    'The problem 55000 of an organisation whose experience memory is off; NULL when it is on.';
+
 CREATE FUNCTION mnemo._plan_problem(
     p_input mnemo._plan_input,
     p_level text
@@ -6130,39 +6299,38 @@ LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
-    v_scope_problem mnemo._problem := mnemo._scope_problem(p_level, p_input.scope);
-    v_problem mnemo._problem;
+    v_problem mnemo._problem := mnemo._scope_problem(p_level, p_input.scope);
 BEGIN
-    IF v_scope_problem.code = '42501' THEN
-        RETURN v_scope_problem;
-    ELSIF mnemo._setting('experience_memory', p_input.org_id) <> 'on' THEN
-        RETURN ROW('55000',
-            format('experience memory is off for organisation %s', mnemo._shown(p_input.org_id)),
-            NULL, 'SELECT mnemo.configure(''experience_memory'', ''on'')')::mnemo._problem;
+    IF v_problem.code = '42501' THEN
+        RETURN v_problem;
     END IF;
-    v_problem := mnemo._identity_problem(p_input.agent_id, p_input.org_id);
+    v_problem := coalesce(
+        mnemo._mode_problem(p_input.org_id),
+        mnemo._identity_problem(p_input.agent_id, p_input.org_id)
+    );
     IF v_problem.code IS NOT NULL THEN
         RETURN v_problem;
-    ELSIF p_input.query IS NULL OR mnemo._is_blank(p_input.query) THEN
-        RETURN mnemo._argument('p_query', 'p_query must not be NULL or blank',
-            'pass the question that the plan answered');
-    ELSIF length(p_input.query) > 100000 THEN
-        RETURN mnemo._limit('p_query',
-            format('p_query has %s characters, at most 100000 are allowed', length(p_input.query)),
-            'shorten it');
-    ELSIF p_input.steps IS NULL THEN
-        RETURN mnemo._argument('p_steps', 'p_steps must not be NULL', 'pass the steps as an array');
-    ELSIF p_input.chunk_ids IS NULL THEN
-        RETURN mnemo._argument('p_chunk_ids', 'p_chunk_ids must not be NULL',
-            'pass an empty array for a plan that used no chunks');
-    ELSIF p_input.outcome_score IS NULL THEN
-        RETURN mnemo._argument('p_outcome_score', 'p_outcome_score must not be NULL',
-            'pass how well the plan worked, from 0 to 1');
     END IF;
-    RETURN coalesce(
+    v_problem := mnemo._first_problem(
+        CASE WHEN p_input.query IS NULL OR mnemo._is_blank(p_input.query) THEN
+            mnemo._argument('p_query', 'p_query must not be NULL or blank',
+                'pass the question that the plan answered')
+        END,
+        CASE WHEN p_input.steps IS NULL THEN
+            mnemo._argument('p_steps', 'p_steps must not be NULL', 'pass the steps as an array')
+        END,
+        CASE WHEN p_input.chunk_ids IS NULL THEN
+            mnemo._argument('p_chunk_ids', 'p_chunk_ids must not be NULL',
+                'pass an empty array for a plan that used no chunks')
+        END,
+        CASE WHEN p_input.outcome_score IS NULL THEN
+            mnemo._argument('p_outcome_score', 'p_outcome_score must not be NULL',
+                'pass how well the plan worked, from 0 to 1')
+        END,
+        mnemo._embedding_problem(p_input.embedding, p_input.model),
         mnemo._list_problem('p_steps', p_input.steps, 1000, NULL, 'steps'),
         mnemo._list_problem('p_chunk_ids', p_input.chunk_ids, 10000, NULL, 'chunk ids'),
-        v_scope_problem,
+        mnemo._scope_problem(p_level, p_input.scope),
         mnemo._ttl_problem(p_input.ttl),
         mnemo._tags_problem(p_input.tags),
         mnemo._texts_problem(
@@ -6170,10 +6338,11 @@ BEGIN
             ARRAY[p_input.context, p_input.thread_id, p_input.source_id, p_input.idempotency_key],
             256
         ),
-        mnemo._embedding_problem(p_input.embedding, p_input.model),
         mnemo._details_problem(p_input.details, cardinality(p_input.steps)),
-        mnemo._payload_problem(p_input)
+        mnemo._length_problem('p_query', p_input.query, 100000)
     );
+    -- Only what is sound and not huge is worth building.
+    RETURN coalesce(v_problem, mnemo._payload_problem(p_input));
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._plan_problem(mnemo._plan_input, text) IS
@@ -6226,7 +6395,8 @@ BEGIN
     v_bytes := octet_length(mnemo._plan_payload(p_input, v_tokens, 1)::text);
     IF v_bytes > 1048576 THEN
         RETURN mnemo._limit('p_steps',
-            format('the plan has %s bytes as JSON, at most 1048576 (1 MB) are allowed', v_bytes),
+            format('p_query, p_steps, p_details and p_chunk_ids have %s bytes as JSON together, '
+                'at most 1048576 (1 MB) are allowed', v_bytes),
             'keep large values outside and store their identifiers');
     END IF;
     RETURN NULL;
@@ -6533,14 +6703,16 @@ DECLARE
     v_identity record;
     v_scope_problem mnemo._problem := mnemo._scope_problem(p_level, p_element ->> 'scope');
 BEGIN
-    -- Access comes before the form of the element.
+    -- Access and mode come before the form of the element.
     SELECT * INTO v_identity
       FROM mnemo._identify(p_level, p_element ->> 'agent_id', p_element ->> 'org_id');
     problem := v_identity.problem;
     IF problem.code IS NULL AND v_scope_problem.code = '42501' THEN
         problem := v_scope_problem;
     ELSIF problem.code IS NULL THEN
-        problem := mnemo._element_problem(p_element);
+        problem := coalesce(
+            mnemo._mode_problem(v_identity.org_id), mnemo._element_problem(p_element)
+        );
     END IF;
     IF problem.code IS NOT NULL THEN
         RETURN;
@@ -6647,10 +6819,6 @@ AS $fn$
 BEGIN
     IF p_query IS NULL THEN
         RETURN mnemo._argument('p_query', 'p_query must not be NULL', 'pass the question to answer');
-    ELSIF length(p_query) > 100000 THEN
-        RETURN mnemo._limit('p_query',
-            format('p_query has %s characters, at most 100000 are allowed', length(p_query)),
-            'shorten it');
     ELSIF (p_threshold BETWEEN
            mnemo._setting('minimum_threshold', p_org_id)::double precision AND 1) IS NOT TRUE THEN
         RETURN mnemo._argument('p_similarity_threshold',
@@ -6659,10 +6827,13 @@ BEGIN
             'leave it out for the setting similarity_threshold');
     ELSIF NOT mnemo._is_label('guard', p_guard) THEN
         RETURN mnemo._label_problem('p_guard', 'guard', p_guard);
-    ELSIF p_context IS NOT NULL THEN
-        RETURN mnemo._texts_problem(ARRAY['p_context'], ARRAY[p_context], 256);
+    ELSIF p_context IS NULL AND length(p_query) <= 100000 THEN
+        RETURN NULL;
     END IF;
-    RETURN NULL;
+    RETURN mnemo._first_problem(
+        mnemo._texts_problem(ARRAY['p_context'], ARRAY[p_context], 256),
+        mnemo._length_problem('p_query', p_query, 100000)
+    );
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._recall_plan_problem(text, double precision, text, text, text) IS
@@ -6708,7 +6879,7 @@ BEGIN
             mnemo._setting('similarity_threshold', v_caller.org_id)::double precision,
             mnemo._setting('minimum_threshold', v_caller.org_id)::double precision)
     );
-    PERFORM mnemo._raise_problem(coalesce(
+    PERFORM mnemo._raise_problem(mnemo._first_problem(
         mnemo._recall_plan_problem(
             p_query, v_threshold, coalesce(p_guard, mnemo._setting('guard', v_caller.org_id)),
             p_context, v_caller.org_id),
@@ -6927,6 +7098,8 @@ SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_caller record;
+    v_now timestamptz := statement_timestamp();
+    v_before uuid := coalesce(p_after, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
 BEGIN
     SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
     PERFORM mnemo._raise_problem(mnemo._limit_problem(p_limit));
@@ -6936,12 +7109,32 @@ BEGIN
            p.outcome_score, p.context, p.tags, p.thread_id, p.source_id, p.consolidation_state,
            p.version, p.created_at, p.updated_at, p.expires_at
       FROM (
-        SELECT m.org_id, m.id
-          FROM mnemo._visible(v_caller.org_id, v_caller.agent_id, statement_timestamp()) AS m
-         WHERE m.tags @> ARRAY['__experience_plan__']
-           AND m.id < coalesce(p_after, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
-         ORDER BY m.id DESC
-         LIMIT p_limit
+        -- The limit in each branch: each is read from its index only as far as it goes.
+        (SELECT m.org_id, m.id
+           FROM mnemo._visible_own(v_caller.org_id, v_caller.agent_id, v_now) AS m
+          WHERE m.tags @> ARRAY['__experience_plan__'] AND m.id < v_before
+          ORDER BY m.id DESC
+          LIMIT p_limit)
+        UNION ALL
+        (SELECT m.org_id, m.id
+           FROM mnemo._visible_public(v_caller.org_id, v_caller.agent_id, v_now) AS m
+          WHERE m.tags @> ARRAY['__experience_plan__'] AND m.id < v_before
+          ORDER BY m.id DESC
+          LIMIT p_limit)
+        UNION ALL
+        (SELECT m.org_id, m.id
+           FROM mnemo._visible_granted(v_caller.org_id, v_caller.agent_id, v_now) AS m
+          WHERE m.tags @> ARRAY['__experience_plan__'] AND m.id < v_before
+          ORDER BY m.id DESC
+          LIMIT p_limit)
+        UNION ALL
+        (SELECT m.org_id, m.id
+           FROM mnemo._visible_global(v_now) AS m
+          WHERE m.tags @> ARRAY['__experience_plan__'] AND m.id < v_before
+          ORDER BY m.id DESC
+          LIMIT p_limit)
+        ORDER BY id DESC
+        LIMIT p_limit
       ) AS v
       JOIN mnemo._plan AS p ON p.org_id = v.org_id AND p.id = v.id
      ORDER BY v.id DESC;

@@ -73,6 +73,30 @@ $fn$;
 COMMENT ON FUNCTION mnemo._raise_problem(mnemo._problem) IS
     'Raises a problem; DETAIL is {"parameter": ...}. Does nothing for NULL.';
 
+CREATE FUNCTION mnemo._first_problem(
+    VARIADIC p_problems mnemo._problem[]
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_problem mnemo._problem;
+    v_limit mnemo._problem;
+BEGIN
+    FOREACH v_problem IN ARRAY p_problems LOOP
+        IF v_problem.code <> '54000' THEN
+            RETURN v_problem;
+        ELSIF v_limit.code IS NULL AND v_problem.code IS NOT NULL THEN
+            v_limit := v_problem;
+        END IF;
+    END LOOP;
+    RETURN v_limit;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._first_problem(mnemo._problem[]) IS
+    'The first problem, limits (54000) after all others; NULL when there is none.';
+
 CREATE FUNCTION mnemo._access(
     p_message text,
     p_parameter text,

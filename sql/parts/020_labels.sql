@@ -57,13 +57,22 @@ CREATE FUNCTION mnemo._label_problem(
     p_value text
 )
 RETURNS mnemo._problem
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE WHEN NOT mnemo._is_label(p_set, p_value) THEN mnemo._argument(
-    p_parameter,
-    p_parameter || ' must be one of ' || array_to_string(mnemo._labels(p_set), ', ') || '; got '
-        || coalesce(quote_literal(left(p_value, 100)), 'NULL'),
-    'use one of the labels, in lower case'
-) END;
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    IF mnemo._is_label(p_set, p_value) THEN
+        RETURN NULL;
+    END IF;
+    RETURN mnemo._argument(
+        p_parameter,
+        format('%s must be one of %s; got %s', p_parameter,
+            array_to_string(mnemo._labels(p_set), ', '),
+            coalesce(quote_literal(left(p_value, 100)), 'NULL')),
+        'use one of the labels, in lower case'
+    );
+END
+$fn$;
 COMMENT ON FUNCTION mnemo._label_problem(text, text, text) IS
     'The problem of a value that is not a label of the closed set; NULL when it is one.';
 
@@ -73,15 +82,8 @@ CREATE FUNCTION mnemo._check_label(
     p_value text
 )
 RETURNS void
-LANGUAGE plpgsql VOLATILE PARALLEL SAFE
-SET search_path = pg_catalog, mnemo, pg_temp
-AS $fn$
-BEGIN
-    IF NOT mnemo._is_label(p_set, p_value) THEN
-        PERFORM mnemo._raise_problem(mnemo._label_problem(p_parameter, p_set, p_value));
-    END IF;
-END
-$fn$;
+LANGUAGE sql VOLATILE PARALLEL SAFE
+RETURN mnemo._raise_problem(mnemo._label_problem(p_parameter, p_set, p_value));
 COMMENT ON FUNCTION mnemo._check_label(text, text, text) IS
     'Raises 22023 unless the value is a label of the closed set.';
 

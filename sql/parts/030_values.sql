@@ -59,6 +59,28 @@ RETURN coalesce(
 COMMENT ON FUNCTION mnemo._shown(text) IS
     'A value as error messages show it: quoted, at most 100 characters; NULL as the word.';
 
+CREATE FUNCTION mnemo._length_problem(
+    p_parameter text,
+    p_value text,
+    p_longest integer
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    IF length(p_value) > p_longest THEN
+        RETURN mnemo._limit(p_parameter,
+            format('%s has %s characters, at most %s are allowed',
+                p_parameter, length(p_value), p_longest),
+            'shorten it');
+    END IF;
+    RETURN NULL;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._length_problem(text, text, integer) IS
+    'The problem of a text of more than p_longest characters; NULL, for NULL too, for none.';
+
 CREATE FUNCTION mnemo._list_problem(
     p_parameter text,
     p_list text[],
@@ -71,7 +93,9 @@ LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
-    v_problem mnemo._problem;
+    v_limit mnemo._problem;
+    v_item text;
+    v_place integer := 0;
 BEGIN
     IF p_list IS NULL OR cardinality(p_list) = 0 THEN
         RETURN NULL;
@@ -80,35 +104,31 @@ BEGIN
         RETURN mnemo._argument(p_parameter, p_parameter || ' must be a list of one dimension',
             'pass one flat array');
     END IF;
-    IF array_position(p_list, NULL) IS NOT NULL THEN
-        RETURN mnemo._argument(
-            p_parameter,
-            format('%s has a NULL at position %s', p_parameter, array_position(p_list, NULL)),
-            'leave the element out or give it a value'
-        );
-    END IF;
-    IF cardinality(p_list) > p_most THEN
-        RETURN mnemo._limit(
-            p_parameter,
-            format('%s has %s %s, at most %s are allowed',
-                p_parameter, cardinality(p_list), p_what, p_most),
-            'keep the list shorter'
-        );
-    END IF;
-    IF p_longest IS NULL THEN
-        RETURN NULL;
-    END IF;
-    FOR v_position IN 1 .. cardinality(p_list) LOOP
-        v_problem := mnemo._texts_problem(
-            ARRAY[format('%s[%s]', p_parameter, v_position)], p_list[v_position:v_position],
-            p_longest
-        );
-        IF v_problem.code IS NOT NULL THEN
-            v_problem.parameter := p_parameter;
-            RETURN v_problem;
+    -- Not by subscript: the first one need not be 1.
+    FOREACH v_item IN ARRAY p_list LOOP
+        v_place := v_place + 1;
+        IF v_item IS NULL THEN
+            RETURN mnemo._argument(p_parameter,
+                format('%s has a NULL at position %s', p_parameter, v_place),
+                'leave the element out or give it a value');
+        ELSIF p_longest IS NOT NULL AND mnemo._is_blank(v_item) THEN
+            RETURN mnemo._argument(p_parameter,
+                format('%s[%s] must not be blank', p_parameter, v_place),
+                'leave the element out or give it a value');
+        ELSIF length(v_item) > p_longest THEN
+            v_limit := mnemo._limit(p_parameter,
+                format('%s[%s] has %s characters, at most %s are allowed',
+                    p_parameter, v_place, length(v_item), p_longest),
+                'shorten it');
         END IF;
     END LOOP;
-    RETURN NULL;
+    IF cardinality(p_list) > p_most THEN
+        RETURN mnemo._limit(p_parameter,
+            format('%s has %s %s, at most %s are allowed',
+                p_parameter, cardinality(p_list), p_what, p_most),
+            'keep the list shorter');
+    END IF;
+    RETURN v_limit;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._list_problem(text, text[], integer, integer, text) IS
@@ -153,6 +173,7 @@ SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_value text;
+    v_limit mnemo._problem;
     v_position integer := 0;
 BEGIN
     FOREACH v_value IN ARRAY p_values LOOP
@@ -165,16 +186,11 @@ BEGIN
                 'leave it out or give it a value'
             );
         END IF;
-        IF length(v_value) > p_longest THEN
-            RETURN mnemo._limit(
-                p_parameters[v_position],
-                format('%s has %s characters, at most %s are allowed',
-                    p_parameters[v_position], length(v_value), p_longest),
-                'shorten it'
-            );
+        IF length(v_value) > p_longest AND v_limit.code IS NULL THEN
+            v_limit := mnemo._length_problem(p_parameters[v_position], v_value, p_longest);
         END IF;
     END LOOP;
-    RETURN NULL;
+    RETURN v_limit;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._texts_problem(text[], text[], integer) IS

@@ -64,10 +64,12 @@ RETURN CASE jsonb_typeof(p_value)
         || mnemo._utf8(trim_scale((p_value #>> '{}')::numeric)::text)
     WHEN 'null' THEN E'\\x6e'::bytea
     WHEN 'boolean' THEN CASE WHEN p_value = 'true' THEN E'\\x74'::bytea ELSE E'\\x66'::bytea END
+    WHEN 'array' THEN CASE WHEN p_value = '[]' THEN E'\\x610000000000000000'::bytea END
+    WHEN 'object' THEN CASE WHEN p_value = '{}' THEN E'\\x6f0000000000000000'::bytea END
 END;
 COMMENT ON FUNCTION mnemo._bytes_of_scalar(jsonb) IS
     's and length and UTF-8 bytes for a string, d and length and plain decimal digits without '
-    'trailing zeros for a number, n, t, f; NULL for arrays and objects.';
+    'trailing zeros for a number, n, t, f; empty arrays and objects too; NULL for others.';
 
 CREATE FUNCTION mnemo._bytes_of_json(
     p_value jsonb

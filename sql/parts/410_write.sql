@@ -61,6 +61,13 @@ COMMENT ON FUNCTION mnemo._write_event(mnemo.memory, text, text, text, jsonb) IS
     'Writes the event of a change to a record; p_changes holds the columns that it set, as labels, '
     'numbers and microseconds only.';
 
+CREATE FUNCTION mnemo._raise_busy_key() RETURNS void
+LANGUAGE sql VOLATILE PARALLEL SAFE
+RETURN mnemo._raise('40001', 'p_idempotency_key was used by a concurrent transaction',
+    jsonb_build_object('parameter', 'p_idempotency_key'), 'retry the transaction');
+COMMENT ON FUNCTION mnemo._raise_busy_key() IS
+    'Raises 40001: the key was used by a transaction that this one cannot see.';
+
 CREATE FUNCTION mnemo._first_record(
     p_record mnemo.memory,
     p_key text,
@@ -83,11 +90,9 @@ BEGIN
     -- Statements of their own: the claim may have waited for the transaction that wrote the key.
     SELECT * INTO v_key
       FROM mnemo.idempotency AS i
-     WHERE i.org_id = p_record.origin_org_id AND i.agent_id = p_record.agent_id AND i.key = p_key
-       FOR UPDATE;
+     WHERE i.org_id = p_record.origin_org_id AND i.agent_id = p_record.agent_id AND i.key = p_key;
     IF NOT FOUND THEN
-        PERFORM mnemo._raise('40001', 'the idempotency key was used by a concurrent transaction',
-            jsonb_build_object('parameter', 'p_idempotency_key'), 'retry the transaction');
+        PERFORM mnemo._raise_busy_key();
     END IF;
     SELECT * INTO v_first
       FROM mnemo.memory AS m WHERE m.org_id = v_key.memory_org_id AND m.id = v_key.memory_id;
@@ -97,7 +102,11 @@ BEGIN
     IF NOT FOUND THEN
         UPDATE mnemo.idempotency AS i
            SET memory_org_id = p_record.org_id, memory_id = p_record.id
-         WHERE i.org_id = v_key.org_id AND i.agent_id = v_key.agent_id AND i.key = v_key.key;
+         WHERE i.org_id = v_key.org_id AND i.agent_id = v_key.agent_id AND i.key = v_key.key
+           AND i.memory_id = v_key.memory_id;
+        IF NOT FOUND THEN
+            PERFORM mnemo._raise_busy_key();
+        END IF;
         RETURN p_record;
     END IF;
     RETURN v_first;
@@ -138,15 +147,13 @@ RETURNS mnemo._problem
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
-DECLARE
-    v_problem mnemo._problem := mnemo._list_problem('p_tags', p_tags, 100, 256, 'tags');
 BEGIN
-    IF v_problem.code IS NULL AND p_tags @> ARRAY[mnemo._reserved_tag()] THEN
-        v_problem := mnemo._argument('p_tags',
+    RETURN mnemo._first_problem(
+        mnemo._list_problem('p_tags', p_tags, 100, 256, 'tags'),
+        CASE WHEN p_tags @> ARRAY[mnemo._reserved_tag()] THEN mnemo._argument('p_tags',
             'p_tags must not contain the reserved tag ' || mnemo._reserved_tag(),
-            'plans are written with mnemo.remember_plan');
-    END IF;
-    RETURN v_problem;
+            'plans are written with mnemo.remember_plan') END
+    );
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._tags_problem(text[]) IS
@@ -160,7 +167,9 @@ CREATE FUNCTION mnemo._embedding_problem(
 RETURNS mnemo._problem
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN p_embedding IS NOT NULL OR p_model IS NOT NULL THEN ROW(
-    '55000', 'embeddings are not enabled in this database',
+    '55000',
+    CASE WHEN p_embedding IS NOT NULL THEN 'p_embedding' ELSE 'p_model' END
+        || ' cannot be used: embeddings are not enabled in this database',
     CASE WHEN p_embedding IS NOT NULL THEN 'p_embedding' ELSE 'p_model' END,
     'leave p_embedding and p_model out'
 )::mnemo._problem END;

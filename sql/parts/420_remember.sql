@@ -1,3 +1,32 @@
+CREATE FUNCTION mnemo._metadata_problem(
+    p_metadata jsonb
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    IF jsonb_typeof(p_metadata) <> 'object' THEN
+        RETURN mnemo._argument('p_metadata',
+            'p_metadata must be a JSON object; got ' || jsonb_typeof(p_metadata),
+            'wrap the value: {"value": ...}');
+    ELSIF p_metadata ? mnemo._reserved_key() THEN
+        RETURN mnemo._argument('p_metadata',
+            'p_metadata must not contain the reserved key ' || mnemo._reserved_key(),
+            'plans are written with mnemo.remember_plan');
+    ELSIF octet_length(p_metadata::text) > 1048576 THEN
+        RETURN mnemo._limit('p_metadata',
+            format('p_metadata has %s bytes as text, at most 1048576 (1 MB) are allowed',
+                octet_length(p_metadata::text)),
+            'keep large values outside and store their identifiers');
+    END IF;
+    RETURN mnemo._depth_problem('p_metadata', p_metadata);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._metadata_problem(jsonb) IS
+    'The problem of a caller''s metadata: no object, the reserved key, over 1 MB, too deep; NULL '
+    'for none.';
+
 CREATE FUNCTION mnemo._memory_problem(
     p_record mnemo.memory
 )
@@ -5,30 +34,19 @@ RETURNS mnemo._problem
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
-DECLARE
-    v_problem mnemo._problem;
 BEGIN
-    IF p_record.content IS NULL OR mnemo._is_blank(p_record.content) THEN
-        RETURN mnemo._argument('p_content', 'p_content must not be NULL or blank',
-            'pass the text to remember');
-    ELSIF octet_length(p_record.content) > 1048576 THEN
-        RETURN mnemo._limit('p_content',
-            format('p_content has %s bytes, at most 1048576 (1 MB) are allowed',
-                octet_length(p_record.content)),
-            'split the text into several records');
-    END IF;
-    IF NOT mnemo._is_label('memory_type', p_record.memory_type) THEN
-        RETURN mnemo._label_problem('p_memory_type', 'memory_type', p_record.memory_type);
-    ELSIF NOT mnemo._is_label('source_type', p_record.source_type) THEN
-        RETURN mnemo._label_problem('p_source_type', 'source_type', p_record.source_type);
-    ELSIF NOT mnemo._is_label('memory_status', p_record.status) THEN
-        RETURN mnemo._label_problem('p_status', 'memory_status', p_record.status);
-    ELSIF NOT mnemo._is_label('temporal_scope', p_record.temporal_scope) THEN
-        RETURN mnemo._label_problem('p_temporal_scope', 'temporal_scope', p_record.temporal_scope);
-    ELSIF p_record.kind IS NOT NULL AND NOT mnemo._is_label('kind', p_record.kind) THEN
-        RETURN mnemo._label_problem('p_kind', 'kind', p_record.kind);
-    END IF;
-    v_problem := coalesce(
+    RETURN mnemo._first_problem(
+        CASE WHEN p_record.content IS NULL OR mnemo._is_blank(p_record.content) THEN
+            mnemo._argument('p_content', 'p_content must not be NULL or blank',
+                'pass the text to remember')
+        END,
+        mnemo._label_problem('p_memory_type', 'memory_type', p_record.memory_type),
+        mnemo._label_problem('p_source_type', 'source_type', p_record.source_type),
+        mnemo._label_problem('p_status', 'memory_status', p_record.status),
+        mnemo._label_problem('p_temporal_scope', 'temporal_scope', p_record.temporal_scope),
+        CASE WHEN p_record.kind IS NOT NULL THEN
+            mnemo._label_problem('p_kind', 'kind', p_record.kind)
+        END,
         mnemo._fraction_problem('p_importance', p_record.importance),
         mnemo._fraction_problem('p_confidence', p_record.confidence),
         mnemo._tags_problem(p_record.tags),
@@ -40,43 +58,27 @@ BEGIN
             ARRAY[p_record.source_id, p_record.thread_id, p_record.created_by, p_record.subject,
                 p_record.predicate, p_record.location],
             256
-        )
-    );
-    IF v_problem.code IS NOT NULL THEN
-        RETURN v_problem;
-    END IF;
-    IF jsonb_typeof(p_record.metadata) <> 'object' THEN
-        RETURN mnemo._argument('p_metadata',
-            'p_metadata must be a JSON object; got ' || jsonb_typeof(p_record.metadata),
-            'wrap the value: {"value": ...}');
-    ELSIF p_record.metadata ? mnemo._reserved_key() THEN
-        RETURN mnemo._argument('p_metadata',
-            'p_metadata must not contain the reserved key ' || mnemo._reserved_key(),
-            'plans are written with mnemo.remember_plan');
-    ELSIF octet_length(p_record.metadata::text) > 1048576 THEN
-        RETURN mnemo._limit('p_metadata',
-            format('p_metadata has %s bytes as text, at most 1048576 (1 MB) are allowed',
-                octet_length(p_record.metadata::text)),
-            'keep large values outside and store their identifiers');
-    END IF;
-    v_problem := coalesce(
-        mnemo._depth_problem('p_metadata', p_record.metadata),
+        ),
+        mnemo._metadata_problem(p_record.metadata),
         mnemo._time_problem('p_valid_from', p_record.valid_from),
-        mnemo._time_problem('p_valid_to', p_record.valid_to)
+        mnemo._time_problem('p_valid_to', p_record.valid_to),
+        CASE WHEN p_record.valid_to <= p_record.valid_from THEN
+            mnemo._argument('p_valid_to', 'p_valid_to must be after p_valid_from',
+                'p_valid_from is the time of writing where it is not given')
+        END,
+        CASE WHEN mnemo._canonical_predicate(p_record.predicate) = '' THEN
+            mnemo._argument('p_predicate',
+                'p_predicate must contain an ASCII letter or digit; got '
+                    || mnemo._shown(p_record.predicate),
+                'see mnemo.canonical_predicate')
+        END,
+        CASE WHEN octet_length(p_record.content) > 1048576 THEN
+            mnemo._limit('p_content',
+                format('p_content has %s bytes, at most 1048576 (1 MB) are allowed',
+                    octet_length(p_record.content)),
+                'split the text into several records')
+        END
     );
-    IF v_problem.code IS NOT NULL THEN
-        RETURN v_problem;
-    ELSIF p_record.valid_to <= p_record.valid_from THEN
-        RETURN mnemo._argument('p_valid_to', 'p_valid_to must be after p_valid_from',
-            'p_valid_from is the time of writing where it is not given');
-    END IF;
-    IF p_record.predicate IS NOT NULL AND mnemo._canonical_predicate(p_record.predicate) = '' THEN
-        RETURN mnemo._argument('p_predicate',
-            'p_predicate must contain an ASCII letter or digit; got '
-                || mnemo._shown(p_record.predicate),
-            'see mnemo.canonical_predicate');
-    END IF;
-    RETURN NULL;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._memory_problem(mnemo.memory) IS
@@ -180,15 +182,19 @@ AS $fn$
 DECLARE
     v_caller record;
     v_record mnemo.memory;
+    v_problem mnemo._problem;
     v_first mnemo.memory;
 BEGIN
     SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
-    PERFORM mnemo._raise_problem(coalesce(
+    v_problem := mnemo._first_problem(
         mnemo._scope_problem(v_caller.level, p_scope),
+        mnemo._embedding_problem(p_embedding, p_model),
         mnemo._ttl_problem(p_ttl),
-        mnemo._texts_problem(ARRAY['p_idempotency_key'], ARRAY[p_idempotency_key], 256),
-        mnemo._embedding_problem(p_embedding, p_model)
-    ));
+        mnemo._texts_problem(ARRAY['p_idempotency_key'], ARRAY[p_idempotency_key], 256)
+    );
+    IF v_problem.code <> '54000' THEN
+        PERFORM mnemo._raise_problem(v_problem);
+    END IF;
     v_record := mnemo._new_record(
         coalesce(p_scope, 'private'), v_caller.org_id, v_caller.agent_id,
         -- Working memory is for the task at hand.
@@ -214,7 +220,9 @@ BEGIN
     v_record.valid_from := coalesce(p_valid_from, v_record.valid_from);
     v_record.valid_to := p_valid_to;
     v_record.temporal_scope := coalesce(p_temporal_scope, v_record.temporal_scope);
-    PERFORM mnemo._raise_problem(mnemo._memory_problem(v_record));
+    PERFORM mnemo._raise_problem(
+        mnemo._first_problem(mnemo._memory_problem(v_record), v_problem)
+    );
     v_record := mnemo._normalised(v_record);
     IF p_idempotency_key IS NOT NULL THEN
         v_first := mnemo._first_record(v_record, p_idempotency_key, '{}');

@@ -7,22 +7,19 @@ LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
-    v_problem mnemo._problem := mnemo._list_problem(p_parameter, p_agents, 10000, NULL, 'agents');
     v_agent text;
 BEGIN
-    IF v_problem.code IS NOT NULL THEN
-        RETURN v_problem;
-    END IF;
     IF p_agents IS NULL OR cardinality(p_agents) = 0 THEN
         RETURN mnemo._argument(p_parameter, p_parameter || ' must name at least one agent',
             'pass the agents as an array');
+    ELSIF array_ndims(p_agents) = 1 THEN
+        FOREACH v_agent IN ARRAY p_agents LOOP
+            IF NOT mnemo._is_identifier(v_agent) AND v_agent IS NOT NULL THEN
+                RETURN mnemo._identifier_problem(p_parameter, v_agent);
+            END IF;
+        END LOOP;
     END IF;
-    FOREACH v_agent IN ARRAY p_agents LOOP
-        IF NOT mnemo._is_identifier(v_agent) THEN
-            RETURN mnemo._identifier_problem(p_parameter, v_agent);
-        END IF;
-    END LOOP;
-    RETURN NULL;
+    RETURN mnemo._list_problem(p_parameter, p_agents, 10000, NULL, 'agents');
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._agents_problem(text, text[]) IS
@@ -81,12 +78,12 @@ DECLARE
     v_expires_at timestamptz;
 BEGIN
     SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
-    PERFORM mnemo._raise_problem(coalesce(
+    PERFORM mnemo._raise_problem(mnemo._first_problem(
         mnemo._id_problem(p_id),
         mnemo._agents_problem('p_to_agents', p_to_agents),
-        mnemo._ttl_problem(p_ttl)
+        mnemo._ttl_problem(p_ttl),
+        mnemo._label_problem('p_permission', 'permission', p_permission)
     ));
-    PERFORM mnemo._check_label('p_permission', 'permission', p_permission);
     v_record := mnemo._lock_shareable(p_id, v_caller.org_id, v_caller.agent_id);
     IF v_record.agent_id = ANY (p_to_agents) THEN
         PERFORM mnemo._raise_argument('p_to_agents',
@@ -159,7 +156,7 @@ DECLARE
     v_removed text[];
 BEGIN
     SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
-    PERFORM mnemo._raise_problem(coalesce(
+    PERFORM mnemo._raise_problem(mnemo._first_problem(
         mnemo._id_problem(p_id),
         mnemo._agents_problem('p_from_agents', p_from_agents)
     ));

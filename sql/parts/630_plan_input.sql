@@ -18,6 +18,25 @@ CREATE TYPE mnemo._plan_input AS (
 );
 COMMENT ON TYPE mnemo._plan_input IS 'The arguments of mnemo.remember_plan, one plan.';
 
+CREATE FUNCTION mnemo._mode_problem(
+    p_org_id text
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    IF mnemo._setting('experience_memory', p_org_id) <> 'on' THEN
+        RETURN ROW('55000',
+            format('experience memory is off for organisation %s', mnemo._shown(p_org_id)),
+            NULL, 'SELECT mnemo.configure(''experience_memory'', ''on'')')::mnemo._problem;
+    END IF;
+    RETURN NULL;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._mode_problem(text) IS
+    'The problem 55000 of an organisation whose experience memory is off; NULL when it is on.';
+
 CREATE FUNCTION mnemo._plan_problem(
     p_input mnemo._plan_input,
     p_level text
@@ -27,39 +46,38 @@ LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
-    v_scope_problem mnemo._problem := mnemo._scope_problem(p_level, p_input.scope);
-    v_problem mnemo._problem;
+    v_problem mnemo._problem := mnemo._scope_problem(p_level, p_input.scope);
 BEGIN
-    IF v_scope_problem.code = '42501' THEN
-        RETURN v_scope_problem;
-    ELSIF mnemo._setting('experience_memory', p_input.org_id) <> 'on' THEN
-        RETURN ROW('55000',
-            format('experience memory is off for organisation %s', mnemo._shown(p_input.org_id)),
-            NULL, 'SELECT mnemo.configure(''experience_memory'', ''on'')')::mnemo._problem;
+    IF v_problem.code = '42501' THEN
+        RETURN v_problem;
     END IF;
-    v_problem := mnemo._identity_problem(p_input.agent_id, p_input.org_id);
+    v_problem := coalesce(
+        mnemo._mode_problem(p_input.org_id),
+        mnemo._identity_problem(p_input.agent_id, p_input.org_id)
+    );
     IF v_problem.code IS NOT NULL THEN
         RETURN v_problem;
-    ELSIF p_input.query IS NULL OR mnemo._is_blank(p_input.query) THEN
-        RETURN mnemo._argument('p_query', 'p_query must not be NULL or blank',
-            'pass the question that the plan answered');
-    ELSIF length(p_input.query) > 100000 THEN
-        RETURN mnemo._limit('p_query',
-            format('p_query has %s characters, at most 100000 are allowed', length(p_input.query)),
-            'shorten it');
-    ELSIF p_input.steps IS NULL THEN
-        RETURN mnemo._argument('p_steps', 'p_steps must not be NULL', 'pass the steps as an array');
-    ELSIF p_input.chunk_ids IS NULL THEN
-        RETURN mnemo._argument('p_chunk_ids', 'p_chunk_ids must not be NULL',
-            'pass an empty array for a plan that used no chunks');
-    ELSIF p_input.outcome_score IS NULL THEN
-        RETURN mnemo._argument('p_outcome_score', 'p_outcome_score must not be NULL',
-            'pass how well the plan worked, from 0 to 1');
     END IF;
-    RETURN coalesce(
+    v_problem := mnemo._first_problem(
+        CASE WHEN p_input.query IS NULL OR mnemo._is_blank(p_input.query) THEN
+            mnemo._argument('p_query', 'p_query must not be NULL or blank',
+                'pass the question that the plan answered')
+        END,
+        CASE WHEN p_input.steps IS NULL THEN
+            mnemo._argument('p_steps', 'p_steps must not be NULL', 'pass the steps as an array')
+        END,
+        CASE WHEN p_input.chunk_ids IS NULL THEN
+            mnemo._argument('p_chunk_ids', 'p_chunk_ids must not be NULL',
+                'pass an empty array for a plan that used no chunks')
+        END,
+        CASE WHEN p_input.outcome_score IS NULL THEN
+            mnemo._argument('p_outcome_score', 'p_outcome_score must not be NULL',
+                'pass how well the plan worked, from 0 to 1')
+        END,
+        mnemo._embedding_problem(p_input.embedding, p_input.model),
         mnemo._list_problem('p_steps', p_input.steps, 1000, NULL, 'steps'),
         mnemo._list_problem('p_chunk_ids', p_input.chunk_ids, 10000, NULL, 'chunk ids'),
-        v_scope_problem,
+        mnemo._scope_problem(p_level, p_input.scope),
         mnemo._ttl_problem(p_input.ttl),
         mnemo._tags_problem(p_input.tags),
         mnemo._texts_problem(
@@ -67,10 +85,11 @@ BEGIN
             ARRAY[p_input.context, p_input.thread_id, p_input.source_id, p_input.idempotency_key],
             256
         ),
-        mnemo._embedding_problem(p_input.embedding, p_input.model),
         mnemo._details_problem(p_input.details, cardinality(p_input.steps)),
-        mnemo._payload_problem(p_input)
+        mnemo._length_problem('p_query', p_input.query, 100000)
     );
+    -- Only what is sound and not huge is worth building.
+    RETURN coalesce(v_problem, mnemo._payload_problem(p_input));
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._plan_problem(mnemo._plan_input, text) IS
@@ -123,7 +142,8 @@ BEGIN
     v_bytes := octet_length(mnemo._plan_payload(p_input, v_tokens, 1)::text);
     IF v_bytes > 1048576 THEN
         RETURN mnemo._limit('p_steps',
-            format('the plan has %s bytes as JSON, at most 1048576 (1 MB) are allowed', v_bytes),
+            format('p_query, p_steps, p_details and p_chunk_ids have %s bytes as JSON together, '
+                'at most 1048576 (1 MB) are allowed', v_bytes),
             'keep large values outside and store their identifiers');
     END IF;
     RETURN NULL;

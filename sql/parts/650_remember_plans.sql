@@ -88,14 +88,16 @@ DECLARE
     v_identity record;
     v_scope_problem mnemo._problem := mnemo._scope_problem(p_level, p_element ->> 'scope');
 BEGIN
-    -- Access comes before the form of the element.
+    -- Access and mode come before the form of the element.
     SELECT * INTO v_identity
       FROM mnemo._identify(p_level, p_element ->> 'agent_id', p_element ->> 'org_id');
     problem := v_identity.problem;
     IF problem.code IS NULL AND v_scope_problem.code = '42501' THEN
         problem := v_scope_problem;
     ELSIF problem.code IS NULL THEN
-        problem := mnemo._element_problem(p_element);
+        problem := coalesce(
+            mnemo._mode_problem(v_identity.org_id), mnemo._element_problem(p_element)
+        );
     END IF;
     IF problem.code IS NOT NULL THEN
         RETURN;

@@ -12,10 +12,6 @@ AS $fn$
 BEGIN
     IF p_query IS NULL THEN
         RETURN mnemo._argument('p_query', 'p_query must not be NULL', 'pass the question to answer');
-    ELSIF length(p_query) > 100000 THEN
-        RETURN mnemo._limit('p_query',
-            format('p_query has %s characters, at most 100000 are allowed', length(p_query)),
-            'shorten it');
     ELSIF (p_threshold BETWEEN
            mnemo._setting('minimum_threshold', p_org_id)::double precision AND 1) IS NOT TRUE THEN
         RETURN mnemo._argument('p_similarity_threshold',
@@ -24,10 +20,13 @@ BEGIN
             'leave it out for the setting similarity_threshold');
     ELSIF NOT mnemo._is_label('guard', p_guard) THEN
         RETURN mnemo._label_problem('p_guard', 'guard', p_guard);
-    ELSIF p_context IS NOT NULL THEN
-        RETURN mnemo._texts_problem(ARRAY['p_context'], ARRAY[p_context], 256);
+    ELSIF p_context IS NULL AND length(p_query) <= 100000 THEN
+        RETURN NULL;
     END IF;
-    RETURN NULL;
+    RETURN mnemo._first_problem(
+        mnemo._texts_problem(ARRAY['p_context'], ARRAY[p_context], 256),
+        mnemo._length_problem('p_query', p_query, 100000)
+    );
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._recall_plan_problem(text, double precision, text, text, text) IS
@@ -73,7 +72,7 @@ BEGIN
             mnemo._setting('similarity_threshold', v_caller.org_id)::double precision,
             mnemo._setting('minimum_threshold', v_caller.org_id)::double precision)
     );
-    PERFORM mnemo._raise_problem(coalesce(
+    PERFORM mnemo._raise_problem(mnemo._first_problem(
         mnemo._recall_plan_problem(
             p_query, v_threshold, coalesce(p_guard, mnemo._setting('guard', v_caller.org_id)),
             p_context, v_caller.org_id),

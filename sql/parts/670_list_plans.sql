@@ -86,6 +86,8 @@ SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_caller record;
+    v_now timestamptz := statement_timestamp();
+    v_before uuid := coalesce(p_after, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
 BEGIN
     SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
     PERFORM mnemo._raise_problem(mnemo._limit_problem(p_limit));
@@ -95,12 +97,32 @@ BEGIN
            p.outcome_score, p.context, p.tags, p.thread_id, p.source_id, p.consolidation_state,
            p.version, p.created_at, p.updated_at, p.expires_at
       FROM (
-        SELECT m.org_id, m.id
-          FROM mnemo._visible(v_caller.org_id, v_caller.agent_id, statement_timestamp()) AS m
-         WHERE m.tags @> ARRAY['__experience_plan__']
-           AND m.id < coalesce(p_after, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
-         ORDER BY m.id DESC
-         LIMIT p_limit
+        -- The limit in each branch: each is read from its index only as far as it goes.
+        (SELECT m.org_id, m.id
+           FROM mnemo._visible_own(v_caller.org_id, v_caller.agent_id, v_now) AS m
+          WHERE m.tags @> ARRAY['__experience_plan__'] AND m.id < v_before
+          ORDER BY m.id DESC
+          LIMIT p_limit)
+        UNION ALL
+        (SELECT m.org_id, m.id
+           FROM mnemo._visible_public(v_caller.org_id, v_caller.agent_id, v_now) AS m
+          WHERE m.tags @> ARRAY['__experience_plan__'] AND m.id < v_before
+          ORDER BY m.id DESC
+          LIMIT p_limit)
+        UNION ALL
+        (SELECT m.org_id, m.id
+           FROM mnemo._visible_granted(v_caller.org_id, v_caller.agent_id, v_now) AS m
+          WHERE m.tags @> ARRAY['__experience_plan__'] AND m.id < v_before
+          ORDER BY m.id DESC
+          LIMIT p_limit)
+        UNION ALL
+        (SELECT m.org_id, m.id
+           FROM mnemo._visible_global(v_now) AS m
+          WHERE m.tags @> ARRAY['__experience_plan__'] AND m.id < v_before
+          ORDER BY m.id DESC
+          LIMIT p_limit)
+        ORDER BY id DESC
+        LIMIT p_limit
       ) AS v
       JOIN mnemo._plan AS p ON p.org_id = v.org_id AND p.id = v.id
      ORDER BY v.id DESC;
