@@ -276,7 +276,7 @@ RETURN CASE p_set
     WHEN 'level' THEN ARRAY['application', 'tenant', 'admin']
     WHEN 'recall_strategy' THEN ARRAY['exact', 'recent']
     WHEN 'forget_strategy' THEN ARRAY['soft_delete']
-    WHEN 'guard' THEN ARRAY['off']
+    WHEN 'guard' THEN ARRAY['strict', 'meaning', 'off']
     WHEN 'recall_reason' THEN ARRAY[
         'exact', 'similar', 'none_similar', 'guarded', 'disabled', 'blank_query'
     ]
@@ -3096,7 +3096,7 @@ RETURN CASE p_name
     WHEN 'similarity_threshold' THEN '0.7'
     WHEN 'minimum_threshold' THEN '0.3'
     WHEN 'success_threshold' THEN '0.5'
-    WHEN 'guard' THEN 'off'
+    WHEN 'guard' THEN 'strict'
     WHEN 'default_agent_id' THEN 'default'
     WHEN 'default_org_id' THEN 'default'
 END;
@@ -3514,18 +3514,27 @@ CREATE TABLE mnemo.plan_signature (
     digest bigint NOT NULL,
     sketch bit varying NOT NULL,
     keys bigint[] NOT NULL,
+    guard_meaning bigint NOT NULL,
+    guard_values bigint NOT NULL,
+    guard_names text[] NOT NULL,
     outcome_score double precision NOT NULL,
     created_at timestamptz NOT NULL,
     expires_at timestamptz,
     grantee_agent_id text,
     signature_version integer NOT NULL,
+    guard_version integer NOT NULL,
     CONSTRAINT plan_signature_pkey PRIMARY KEY (org_id, plan_id, audience),
     CONSTRAINT plan_signature_plan_id_fkey FOREIGN KEY (org_id, plan_id)
         REFERENCES mnemo.memory (org_id, id) ON DELETE CASCADE,
     CONSTRAINT plan_signature_size_check CHECK (size = cardinality(signature) AND size >= 1)
 );
+-- Each look-up has one condition that one index alone can serve: the audience, and with it the
+-- organisation, is mixed into it. So no statistics can lead the planner elsewhere.
 CREATE INDEX plan_signature_digest_idx ON mnemo.plan_signature
-    (org_id, audience, digest, outcome_score DESC, created_at DESC, plan_id DESC);
+    ((audience # digest), outcome_score DESC, created_at DESC, plan_id DESC);
+CREATE INDEX plan_signature_guard_idx ON mnemo.plan_signature
+    ((audience # digest # guard_meaning # guard_values), outcome_score DESC, created_at DESC,
+     plan_id DESC);
 -- A pending list would be searched row by row by every recall and flushed inside somebody's call.
 CREATE INDEX plan_signature_keys_idx ON mnemo.plan_signature USING gin (keys)
     WITH (fastupdate = off);
@@ -3544,6 +3553,12 @@ COMMENT ON COLUMN mnemo.plan_signature.digest IS 'Hash of the signature.';
 COMMENT ON COLUMN mnemo.plan_signature.sketch IS
     'Bitmap of the tokens'' hashes: a cheap test before scoring.';
 COMMENT ON COLUMN mnemo.plan_signature.keys IS 'Lookup keys of the prefix, see _plan_keys.';
+COMMENT ON COLUMN mnemo.plan_signature.guard_meaning IS
+    'Digest of what the guard reads as meaning; 0 for nothing.';
+COMMENT ON COLUMN mnemo.plan_signature.guard_values IS
+    'Digest of the values that the guard reads, names aside; 0 for nothing.';
+COMMENT ON COLUMN mnemo.plan_signature.guard_names IS 'Names that the guard reads, in lower case.';
+COMMENT ON COLUMN mnemo.plan_signature.guard_version IS 'Version of the guard''s rules and lists.';
 COMMENT ON COLUMN mnemo.plan_signature.outcome_score IS 'Outcome score of the plan, 0 to 1.';
 COMMENT ON COLUMN mnemo.plan_signature.created_at IS 'When the plan was written.';
 COMMENT ON COLUMN mnemo.plan_signature.expires_at IS
@@ -4321,7 +4336,7 @@ COMMENT ON FUNCTION mnemo.configure(text, text, text) IS
     'goes back to the default (for an organisation: to the database''s value). Returns the value '
     'in force. Settings: experience_memory (off), similarity_threshold (0.7), minimum_threshold '
     '(0.3; a recall that names no threshold uses the greater of the two), success_threshold (0.5), '
-    'guard (off), default_agent_id (default), default_org_id (default). Level admin only. Errors: 42501 not an administrator; 22023 unknown name, value '
+    'guard (strict), default_agent_id (default), default_org_id (default). Level admin only. Errors: 42501 not an administrator; 22023 unknown name, value '
     'out of range.';
 
 CREATE FUNCTION mnemo.setting(
@@ -5965,6 +5980,21 @@ COMMENT ON FUNCTION mnemo._audience(text, text, text, text) IS
     'The hash of those who see a plan: owner (organisation, agent), grantee (organisation, agent), '
     'public (organisation) or global; with the context mixed in.';
 
+CREATE FUNCTION mnemo._audiences(
+    p_org_id text,
+    p_agent_id text,
+    p_context text
+)
+RETURNS bigint[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ARRAY[
+    mnemo._audience('owner', p_org_id, p_agent_id, p_context),
+    mnemo._audience('public', p_org_id, NULL, p_context),
+    mnemo._audience('grantee', p_org_id, p_agent_id, p_context)
+];
+COMMENT ON FUNCTION mnemo._audiences(text, text, text) IS
+    'The audiences within its organisation that an agent belongs to.';
+
 CREATE FUNCTION mnemo._plan_audience(
     p_record mnemo.memory,
     p_context text
@@ -6009,16 +6039,20 @@ SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 BEGIN
     INSERT INTO mnemo.plan_signature (
-        org_id, plan_id, audience, context, signature, size, digest, sketch, keys, outcome_score,
-        created_at, expires_at, signature_version
+        org_id, plan_id, audience, context, signature, size, digest, sketch, keys, guard_meaning,
+        guard_values, guard_names, outcome_score, created_at, expires_at, signature_version,
+        guard_version
     )
     SELECT p.org_id, p.id, p.audience, p.context, p.signature, cardinality(p.signature),
            mnemo._hash64(array_to_string(p.signature, ' ')),
            mnemo._sketch(h.hashes, mnemo._sketch_bits(cardinality(p.signature))),
-           mnemo._plan_keys(h.hashes, p.audience),
-           p.outcome_score, p.created_at, p.expires_at, mnemo._signature_version()
+           mnemo._plan_keys(h.hashes, p.audience)
+           || CASE WHEN g.meaning # g.vals <> 0
+              THEN mnemo._plan_keys(h.hashes, p.audience # g.meaning # g.vals) ELSE '{}' END,
+           g.meaning, g.vals, g.names, p.outcome_score, p.created_at, p.expires_at,
+           mnemo._signature_version(), mnemo._guard_version()
       FROM (
-        SELECT r.org_id, r.id, r.created_at, r.expires_at, r.importance AS outcome_score,
+        SELECT r.org_id, r.id, r.content, r.created_at, r.expires_at, r.importance AS outcome_score,
                mnemo._payload(r) ->> 'context' AS context,
                mnemo._plan_audience(r, mnemo._payload(r) ->> 'context') AS audience,
                mnemo._text_list(mnemo._payload(r) -> 'signature_tokens') AS signature
@@ -6026,7 +6060,8 @@ BEGIN
          WHERE mnemo._is_live(r, now())
         OFFSET 0
       ) AS p
-      CROSS JOIN LATERAL (SELECT mnemo._ordered_hashes(p.signature) AS hashes OFFSET 0) AS h;
+      CROSS JOIN LATERAL (SELECT mnemo._ordered_hashes(p.signature) AS hashes OFFSET 0) AS h
+      CROSS JOIN LATERAL mnemo._guard(p.content) AS g;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._index_new_plans(mnemo.memory[]) IS
@@ -6066,8 +6101,9 @@ BEGIN
     SELECT v_own.org_id, v_own.plan_id, g.audience, v_own.context, v_own.signature, v_own.size,
            v_own.digest, v_own.sketch,
            ARRAY(SELECT k.key # v_own.audience # g.audience FROM unnest(v_own.keys) AS k(key)),
-           v_own.outcome_score, v_own.created_at, g.expires_at, g.agent_id,
-           v_own.signature_version
+           v_own.guard_meaning, v_own.guard_values, v_own.guard_names, v_own.outcome_score,
+           v_own.created_at, g.expires_at, g.agent_id, v_own.signature_version,
+           v_own.guard_version
       FROM (
         SELECT a.agent_id, least(a.expires_at, v_own.expires_at) AS expires_at,
                mnemo._audience('grantee', a.org_id, a.agent_id, v_own.context) AS audience
@@ -6082,148 +6118,7 @@ COMMENT ON FUNCTION mnemo._index_plan(text, uuid) IS
     'Brings the plan_signature rows of a plan in step with its grants; does nothing for a record '
     'that is no live plan.';
 
--- part: 620_match.sql
-CREATE FUNCTION mnemo._match_plans(
-    p_signature text[],
-    p_threshold double precision,
-    p_context text,
-    p_limit bigint,
-    p_org_id text,
-    p_agent_id text,
-    p_now timestamptz
-)
-RETURNS TABLE (
-    org_id text,
-    plan_id uuid,
-    similarity double precision,
-    considered bigint,
-    rank bigint
-)
-LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 5
-SET search_path = pg_catalog, mnemo, pg_temp
--- One plan for all arguments: planning would cost more than the look-up. Compilation never pays.
-SET plan_cache_mode = force_generic_plan
-SET jit = off
-AS $fn$
-DECLARE
-    v_size integer := cardinality(p_signature);
-    v_digest bigint := mnemo._hash64(array_to_string(p_signature, ' '));
-    v_audiences bigint[] := ARRAY[
-        mnemo._audience('owner', p_org_id, p_agent_id, p_context),
-        mnemo._audience('public', p_org_id, NULL, p_context),
-        mnemo._audience('grantee', p_org_id, p_agent_id, p_context)
-    ];
-    v_global bigint := mnemo._audience('global', NULL, NULL, p_context);
-    -- The share of both sizes that the overlap must reach, a little lower: see _probe_keys.
-    v_share double precision := (p_threshold - 1e-9) / (1 + p_threshold - 1e-9);
-    v_least integer := ceil((p_threshold - 1e-9) * v_size);
-    v_most integer := least(floor(v_size / (p_threshold - 1e-9)), 20000);
-BEGIN
-    RETURN QUERY
-    WITH exact AS MATERIALIZED (
-        SELECT e.org_id, e.plan_id, e.outcome_score, e.created_at
-          FROM unnest(v_audiences) AS a(audience)
-          CROSS JOIN LATERAL (
-            SELECT s.org_id, s.plan_id, s.outcome_score, s.created_at
-              FROM mnemo.plan_signature AS s
-              JOIN mnemo.memory AS m ON m.org_id = s.org_id AND m.id = s.plan_id
-             WHERE s.org_id = p_org_id AND m.org_id = p_org_id
-               AND s.audience = a.audience AND s.digest = v_digest
-               AND s.signature = p_signature AND s.context IS NOT DISTINCT FROM p_context
-               AND (s.expires_at IS NULL OR s.expires_at > p_now)
-               AND mnemo._is_live(m, p_now)
-             ORDER BY s.outcome_score DESC, s.created_at DESC, s.plan_id DESC
-             LIMIT p_limit
-          ) AS e
-         UNION ALL
-        (SELECT s.org_id, s.plan_id, s.outcome_score, s.created_at
-           FROM mnemo.plan_signature AS s
-           JOIN mnemo.memory AS m ON m.org_id = s.org_id AND m.id = s.plan_id
-          WHERE s.org_id = '*' AND m.org_id = '*'
-            AND s.audience = v_global AND s.digest = v_digest
-            AND s.signature = p_signature AND s.context IS NOT DISTINCT FROM p_context
-            AND (s.expires_at IS NULL OR s.expires_at > p_now)
-            AND mnemo._is_live(m, p_now)
-          ORDER BY s.outcome_score DESC, s.created_at DESC, s.plan_id DESC
-          LIMIT p_limit)
-    ), probe AS MATERIALIZED (
-        -- No row once identical plans fill the answer: nothing can beat them.
-        SELECT mnemo._probe_keys(h.hashes, p_threshold, v_audiences) AS keys,
-               mnemo._probe_keys(h.hashes, p_threshold, ARRAY[v_global]) AS global_keys,
-               mnemo._sketch(h.hashes, mnemo._sketch_bits(1)) AS sketch,
-               mnemo._sketch(h.hashes, mnemo._sketch_bits(33)) AS long_sketch
-          FROM (SELECT mnemo._ordered_hashes(p_signature) AS hashes OFFSET 0) AS h
-         WHERE (SELECT count(*) FROM exact) < p_limit
-    ), candidate AS MATERIALIZED (
-        SELECT s.org_id, s.plan_id, s.signature, s.size, s.outcome_score, s.created_at
-          FROM probe AS p
-          JOIN mnemo.plan_signature AS s ON s.keys && p.keys
-          JOIN mnemo.memory AS m ON m.org_id = s.org_id AND m.id = s.plan_id
-         WHERE s.org_id = p_org_id AND m.org_id = p_org_id AND mnemo._is_live(m, p_now)
-           AND s.audience = ANY (v_audiences)
-           AND s.context IS NOT DISTINCT FROM p_context
-           AND (s.expires_at IS NULL OR s.expires_at > p_now)
-           AND mnemo._may_reach(s.sketch, s.size, p.sketch, p.long_sketch, v_size, v_share)
-           AND s.size BETWEEN v_least AND v_most
-           AND NOT (s.digest = v_digest AND s.signature = p_signature)
-         UNION ALL
-        SELECT s.org_id, s.plan_id, s.signature, s.size, s.outcome_score, s.created_at
-          FROM probe AS p
-          JOIN mnemo.plan_signature AS s ON s.keys && p.global_keys
-          JOIN mnemo.memory AS m ON m.org_id = s.org_id AND m.id = s.plan_id
-         WHERE s.org_id = '*' AND m.org_id = '*' AND mnemo._is_live(m, p_now)
-           AND s.audience = v_global
-           AND s.context IS NOT DISTINCT FROM p_context
-           AND (s.expires_at IS NULL OR s.expires_at > p_now)
-           AND mnemo._may_reach(s.sketch, s.size, p.sketch, p.long_sketch, v_size, v_share)
-           AND s.size BETWEEN v_least AND v_most
-           AND NOT (s.digest = v_digest AND s.signature = p_signature)
-    ), overlap AS (
-        SELECT c.org_id, c.plan_id, count(*) AS shared
-          FROM candidate AS c
-          CROSS JOIN LATERAL unnest(c.signature) AS t(token)
-          JOIN unnest(p_signature) AS q(token) ON q.token = t.token
-         GROUP BY c.org_id, c.plan_id
-    ), scored AS (
-        SELECT c.org_id, c.plan_id, c.outcome_score, c.created_at,
-               o.shared::double precision / (c.size + v_size - o.shared) AS similarity
-          FROM candidate AS c
-          JOIN overlap AS o ON o.org_id = c.org_id AND o.plan_id = c.plan_id
-         WHERE o.shared::double precision / (c.size + v_size - o.shared) >= p_threshold
-    ), found AS (
-        SELECT e.org_id, e.plan_id, e.outcome_score, e.created_at,
-               1::double precision AS similarity
-          FROM exact AS e
-         UNION ALL
-        SELECT c.org_id, c.plan_id, c.outcome_score, c.created_at, c.similarity
-          FROM scored AS c
-    ), best AS (
-        SELECT f.org_id, f.plan_id, f.similarity,
-               row_number() OVER (
-                   ORDER BY f.similarity DESC, f.org_id = '*', f.outcome_score DESC,
-                            f.created_at DESC, f.plan_id DESC
-               ) AS rank
-          FROM found AS f
-         ORDER BY rank
-         LIMIT p_limit
-    ), counted AS (
-        SELECT least((SELECT count(*) FROM exact), p_limit) + (SELECT count(*) FROM candidate)
-            AS considered
-    )
-    SELECT b.org_id, b.plan_id, b.similarity, n.considered, b.rank
-      FROM counted AS n
-      LEFT JOIN best AS b ON true
-     ORDER BY b.rank;
-END
-$fn$;
-COMMENT ON FUNCTION mnemo._match_plans(
-    text[], double precision, text, bigint, text, text, timestamptz
-) IS
-    'The best p_limit live plans that the agent may read, written for the same context, with '
-    'Jaccard similarity of at least p_threshold to the signature: by similarity, plans of the '
-    'organisation before global ones, outcome score, newest, id. considered counts the plans that '
-    'were scored and stands in every row; without a hit there is one row with it and NULL.';
-
+-- part: 620_candidates.sql
 CREATE FUNCTION mnemo._may_reach(
     p_sketch bit varying,
     p_size integer,
@@ -6249,6 +6144,416 @@ COMMENT ON FUNCTION mnemo._may_reach(
 ) IS
     'Whether the sketches allow the overlap of p_share of both sizes; true for every pair that '
     'reaches it.';
+
+CREATE FUNCTION mnemo._agrees(
+    p_plan mnemo.plan_signature,
+    p_guard text,
+    p_meaning bigint,
+    p_values bigint,
+    p_names text[],
+    p_signature text[]
+)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE p_guard
+    WHEN 'strict' THEN
+        (p_plan).guard_meaning = p_meaning AND (p_plan).guard_values = p_values
+        AND (p_plan).guard_names <@ p_signature AND p_names <@ (p_plan).signature
+    WHEN 'meaning' THEN (p_plan).guard_meaning = p_meaning
+    ELSE true
+END;
+COMMENT ON FUNCTION mnemo._agrees(mnemo.plan_signature, text, bigint, bigint, text[], text[]) IS
+    'Whether a plan agrees with a query on the guard: strict compares meaning and values, and each '
+    'name of either must be among the tokens of the other; meaning compares the first; off nothing.';
+
+CREATE FUNCTION mnemo._live(
+    p_org_id text,
+    p_id uuid,
+    p_now timestamptz
+)
+RETURNS TABLE (id uuid)
+LANGUAGE sql STABLE PARALLEL SAFE
+-- The fence keeps this a look-up by key, whatever the planner thinks of an organisation's size.
+BEGIN ATOMIC
+    SELECT m.id
+      FROM mnemo.memory AS m
+     WHERE m.org_id = p_org_id AND m.id = p_id AND mnemo._is_live(m, p_now)
+    OFFSET 0;
+END;
+COMMENT ON FUNCTION mnemo._live(text, uuid, timestamptz) IS
+    'One row if the record exists and is live, else none.';
+
+CREATE FUNCTION mnemo._identical_guarded(
+    p_org_id text,
+    p_audience bigint,
+    p_signature text[],
+    p_guarded_digest bigint,
+    p_context text,
+    p_now timestamptz,
+    p_limit bigint
+)
+RETURNS SETOF mnemo.plan_signature
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT s.*
+      FROM (
+        SELECT k.*
+          FROM mnemo.plan_signature AS k
+         WHERE k.audience # k.digest # k.guard_meaning # k.guard_values
+               = p_audience # p_guarded_digest
+         ORDER BY k.outcome_score DESC, k.created_at DESC, k.plan_id DESC
+        OFFSET 0
+      ) AS s
+      CROSS JOIN LATERAL mnemo._live(p_org_id, s.plan_id, p_now)
+     WHERE s.org_id = p_org_id AND s.audience = p_audience
+       AND s.signature = p_signature AND s.context IS NOT DISTINCT FROM p_context
+       AND (s.expires_at IS NULL OR s.expires_at > p_now)
+     ORDER BY s.outcome_score DESC, s.created_at DESC, s.plan_id DESC
+     LIMIT p_limit;
+END;
+COMMENT ON FUNCTION mnemo._identical_guarded(
+    text, bigint, text[], bigint, text, timestamptz, bigint
+) IS
+    'The best live plans of an audience with this signature and the guard that is in the digest: an '
+    'index look-up however many there are.';
+
+CREATE FUNCTION mnemo._identical(
+    p_org_id text,
+    p_audience bigint,
+    p_signature text[],
+    p_digest bigint,
+    p_meaning bigint,
+    p_context text,
+    p_now timestamptz,
+    p_limit bigint
+)
+RETURNS SETOF mnemo.plan_signature
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT s.*
+      FROM (
+        SELECT k.*
+          FROM mnemo.plan_signature AS k
+         WHERE k.audience # k.digest = p_audience # p_digest
+         ORDER BY k.outcome_score DESC, k.created_at DESC, k.plan_id DESC
+        OFFSET 0
+      ) AS s
+      CROSS JOIN LATERAL mnemo._live(p_org_id, s.plan_id, p_now)
+     WHERE s.org_id = p_org_id AND s.audience = p_audience
+       AND (p_meaning IS NULL OR s.guard_meaning = p_meaning)
+       AND s.signature = p_signature AND s.context IS NOT DISTINCT FROM p_context
+       AND (s.expires_at IS NULL OR s.expires_at > p_now)
+     ORDER BY s.outcome_score DESC, s.created_at DESC, s.plan_id DESC
+     LIMIT p_limit;
+END;
+COMMENT ON FUNCTION mnemo._identical(
+    text, bigint, text[], bigint, bigint, text, timestamptz, bigint
+) IS
+    'The best live plans of an audience with this signature, and with this meaning unless it is '
+    'NULL.';
+
+CREATE FUNCTION mnemo._similar(
+    p_org_id text,
+    p_audiences bigint[],
+    p_keys bigint[],
+    p_context text,
+    p_now timestamptz,
+    p_sketch bit varying,
+    p_long_sketch bit varying,
+    p_size integer,
+    p_threshold double precision
+)
+RETURNS SETOF mnemo.plan_signature
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT s.*
+      FROM (
+        -- Alone behind a fence: the keys hold audience and organisation, and a plan that starts
+        -- from either of those reads far more.
+        SELECT k.* FROM mnemo.plan_signature AS k WHERE k.keys && p_keys OFFSET 0
+      ) AS s
+      CROSS JOIN LATERAL mnemo._live(p_org_id, s.plan_id, p_now)
+     WHERE s.org_id = p_org_id AND s.audience = ANY (p_audiences)
+       AND s.context IS NOT DISTINCT FROM p_context
+       AND (s.expires_at IS NULL OR s.expires_at > p_now)
+       -- The share of both sizes that the overlap must reach, a little lower: see _probe_keys.
+       AND mnemo._may_reach(s.sketch, s.size, p_sketch, p_long_sketch, p_size,
+            (p_threshold - 1e-9) / (1 + p_threshold - 1e-9));
+END;
+COMMENT ON FUNCTION mnemo._similar(
+    text, bigint[], bigint[], text, timestamptz, bit varying, bit varying, integer,
+    double precision
+) IS
+    'The live plans of these audiences that have one of the keys and whose sketch allows the '
+    'threshold: all plans that reach it, and some that do not.';
+
+-- part: 625_match.sql
+CREATE FUNCTION mnemo._best_identical(
+    p_signature text[],
+    p_guarded_digest bigint,
+    p_context text,
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz
+)
+RETURNS TABLE (org_id text, plan_id uuid)
+LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 1
+SET search_path = pg_catalog, mnemo, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+AS $fn$
+DECLARE
+    v_audiences bigint[] := mnemo._audiences(p_org_id, p_agent_id, p_context);
+BEGIN
+    RETURN QUERY
+    SELECT e.org_id, e.plan_id
+      FROM unnest(v_audiences) AS a(audience)
+      CROSS JOIN LATERAL mnemo._identical_guarded(
+            p_org_id, a.audience, p_signature, p_guarded_digest, p_context, p_now, 1) AS e
+     ORDER BY e.outcome_score DESC, e.created_at DESC, e.plan_id DESC
+     LIMIT 1;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._best_identical(text[], bigint, text, text, text, timestamptz) IS
+    'The plan of the organisation that no other can beat: the same signature and guard, the best '
+    'outcome. No row where there is none. A statement of its own, because starting the one of '
+    '_match_plans costs more than these look-ups.';
+
+CREATE FUNCTION mnemo._match_plans(
+    p_signature text[],
+    p_guard text,
+    p_meaning bigint,
+    p_values bigint,
+    p_names text[],
+    p_threshold double precision,
+    p_context text,
+    p_limit bigint,
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz
+)
+RETURNS TABLE (
+    org_id text,
+    plan_id uuid,
+    similarity double precision,
+    considered bigint,
+    rank bigint
+)
+LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 5
+SET search_path = pg_catalog, mnemo, pg_temp
+-- One plan for all arguments, as planning would cost more than the look-up; good for any number of
+-- plans, though it may be made while there are few. Compilation never pays.
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+DECLARE
+    v_size integer := cardinality(p_signature);
+    v_digest bigint := mnemo._hash64(array_to_string(p_signature, ' '));
+    v_audiences bigint[] := mnemo._audiences(p_org_id, p_agent_id, p_context);
+    v_global bigint := mnemo._audience('global', NULL, NULL, p_context);
+    -- What the guard adds to digest and keys; other guards than strict look at all and filter.
+    v_mix bigint := CASE p_guard WHEN 'strict' THEN p_meaning # p_values ELSE 0 END;
+    v_strict boolean := p_guard = 'strict';
+    v_meaning bigint := CASE p_guard WHEN 'meaning' THEN p_meaning END;
+BEGIN
+    IF p_limit = 1 AND v_strict THEN
+        RETURN QUERY
+        SELECT i.org_id, i.plan_id, 1::double precision, 1::bigint, 1::bigint
+          FROM mnemo._best_identical(
+                p_signature, v_digest # v_mix, p_context, p_org_id, p_agent_id, p_now) AS i;
+        IF FOUND THEN
+            RETURN;
+        END IF;
+    END IF;
+    RETURN QUERY
+    WITH exact AS MATERIALIZED (
+        SELECT e.org_id, e.plan_id, e.outcome_score, e.created_at
+          FROM unnest(v_audiences) AS a(audience)
+          CROSS JOIN LATERAL mnemo._identical_guarded(
+                p_org_id, a.audience, p_signature, v_digest # v_mix, p_context, p_now, p_limit) AS e
+         WHERE v_strict
+        UNION ALL
+        SELECT e.org_id, e.plan_id, e.outcome_score, e.created_at
+          FROM mnemo._identical_guarded(
+                '*', v_global, p_signature, v_digest # v_mix, p_context, p_now, p_limit) AS e
+         WHERE v_strict
+        UNION ALL
+        SELECT e.org_id, e.plan_id, e.outcome_score, e.created_at
+          FROM unnest(v_audiences) AS a(audience)
+          CROSS JOIN LATERAL mnemo._identical(
+                p_org_id, a.audience, p_signature, v_digest, v_meaning, p_context, p_now,
+                p_limit) AS e
+         WHERE NOT v_strict
+        UNION ALL
+        SELECT e.org_id, e.plan_id, e.outcome_score, e.created_at
+          FROM mnemo._identical(
+                '*', v_global, p_signature, v_digest, v_meaning, p_context, p_now, p_limit) AS e
+         WHERE NOT v_strict
+    ), probe AS MATERIALIZED (
+        -- No row once identical plans fill the answer: nothing can beat them.
+        SELECT mnemo._probe_keys(h.hashes, p_threshold,
+                   ARRAY(SELECT a.audience # v_mix FROM unnest(v_audiences) AS a(audience))
+               ) AS keys,
+               mnemo._probe_keys(h.hashes, p_threshold, ARRAY[v_global # v_mix]) AS global_keys,
+               mnemo._sketch(h.hashes, mnemo._sketch_bits(1)) AS sketch,
+               mnemo._sketch(h.hashes, mnemo._sketch_bits(33)) AS long_sketch
+          FROM (SELECT mnemo._ordered_hashes(p_signature) AS hashes OFFSET 0) AS h
+         WHERE (SELECT count(*) FROM exact) < p_limit
+    ), candidate AS MATERIALIZED (
+        SELECT s.org_id, s.plan_id, s.signature, s.size, s.outcome_score, s.created_at
+          FROM probe AS p
+          CROSS JOIN LATERAL mnemo._similar(
+                p_org_id, v_audiences, p.keys, p_context, p_now, p.sketch,
+                p.long_sketch, v_size, p_threshold) AS s
+         WHERE mnemo._agrees(s, p_guard, p_meaning, p_values, p_names, p_signature)
+           AND NOT (s.digest = v_digest AND s.signature = p_signature)
+        UNION ALL
+        SELECT s.org_id, s.plan_id, s.signature, s.size, s.outcome_score, s.created_at
+          FROM probe AS p
+          CROSS JOIN LATERAL mnemo._similar(
+                '*', ARRAY[v_global], p.global_keys, p_context, p_now, p.sketch,
+                p.long_sketch, v_size, p_threshold) AS s
+         WHERE mnemo._agrees(s, p_guard, p_meaning, p_values, p_names, p_signature)
+           AND NOT (s.digest = v_digest AND s.signature = p_signature)
+    ), overlap AS (
+        SELECT c.org_id, c.plan_id, count(*) AS shared
+          FROM candidate AS c
+          CROSS JOIN LATERAL unnest(c.signature) AS t(token)
+          JOIN unnest(p_signature) AS q(token) ON q.token = t.token
+         GROUP BY c.org_id, c.plan_id
+    ), found AS (
+        SELECT e.org_id, e.plan_id, e.outcome_score, e.created_at,
+               1::double precision AS similarity
+          FROM exact AS e
+        UNION ALL
+        SELECT c.org_id, c.plan_id, c.outcome_score, c.created_at,
+               o.shared::double precision / (c.size + v_size - o.shared)
+          FROM candidate AS c
+          JOIN overlap AS o ON o.org_id = c.org_id AND o.plan_id = c.plan_id
+         WHERE o.shared::double precision / (c.size + v_size - o.shared) >= p_threshold
+    ), best AS (
+        SELECT f.org_id, f.plan_id, f.similarity,
+               row_number() OVER (
+                   ORDER BY f.similarity DESC, f.org_id = '*', f.outcome_score DESC,
+                            f.created_at DESC, f.plan_id DESC
+               ) AS rank
+          FROM found AS f
+         ORDER BY rank
+         LIMIT p_limit
+    ), counted AS (
+        SELECT least((SELECT count(*) FROM exact), p_limit) + (SELECT count(*) FROM candidate)
+            AS considered
+    )
+    SELECT b.org_id, b.plan_id, b.similarity, n.considered, b.rank
+      FROM counted AS n
+      LEFT JOIN best AS b ON true
+     ORDER BY b.rank;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._match_plans(
+    text[], text, bigint, bigint, text[], double precision, text, bigint, text, text, timestamptz
+) IS
+    'The best p_limit live plans that the agent may read, written for the same context, that agree '
+    'on the guard, with Jaccard similarity of at least p_threshold to the signature: by similarity, '
+    'plans of the organisation before global ones, outcome score, newest, id. considered counts the '
+    'plans that were scored and stands in every row; without a hit there is one row with it and '
+    'NULL.';
+
+CREATE FUNCTION mnemo._refused_plan(
+    p_signature text[],
+    p_guard text,
+    p_meaning bigint,
+    p_values bigint,
+    p_names text[],
+    p_threshold double precision,
+    p_context text,
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz
+)
+RETURNS TABLE (
+    org_id text,
+    plan_id uuid,
+    similarity double precision,
+    considered bigint
+)
+LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 1
+SET search_path = pg_catalog, mnemo, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+DECLARE
+    v_size integer := cardinality(p_signature);
+    v_digest bigint := mnemo._hash64(array_to_string(p_signature, ' '));
+    v_audiences bigint[] := mnemo._audiences(p_org_id, p_agent_id, p_context);
+    v_global bigint := mnemo._audience('global', NULL, NULL, p_context);
+BEGIN
+    RETURN QUERY
+    WITH exact AS MATERIALIZED (
+        SELECT e.org_id, e.plan_id, e.outcome_score, e.created_at
+          FROM unnest(v_audiences) AS a(audience)
+          CROSS JOIN LATERAL mnemo._identical(
+                p_org_id, a.audience, p_signature, v_digest, NULL, p_context, p_now, 1) AS e
+        UNION ALL
+        SELECT e.org_id, e.plan_id, e.outcome_score, e.created_at
+          FROM mnemo._identical(
+                '*', v_global, p_signature, v_digest, NULL, p_context, p_now, 1) AS e
+    ), probe AS MATERIALIZED (
+        SELECT mnemo._probe_keys(h.hashes, p_threshold, v_audiences) AS keys,
+               mnemo._probe_keys(h.hashes, p_threshold, ARRAY[v_global]) AS global_keys,
+               mnemo._sketch(h.hashes, mnemo._sketch_bits(1)) AS sketch,
+               mnemo._sketch(h.hashes, mnemo._sketch_bits(33)) AS long_sketch
+          FROM (SELECT mnemo._ordered_hashes(p_signature) AS hashes OFFSET 0) AS h
+         WHERE NOT EXISTS (SELECT FROM exact)
+    ), candidate AS MATERIALIZED (
+        -- Thousands of plans made from one template may be refused; the reason needs one.
+        (SELECT s.org_id, s.plan_id, s.signature, s.size, s.outcome_score, s.created_at
+           FROM probe AS p
+           CROSS JOIN LATERAL mnemo._similar(
+                p_org_id, v_audiences, p.keys, p_context, p_now, p.sketch,
+                p.long_sketch, v_size, p_threshold) AS s
+          WHERE NOT mnemo._agrees(s, p_guard, p_meaning, p_values, p_names, p_signature)
+          LIMIT 200)
+        UNION ALL
+        (SELECT s.org_id, s.plan_id, s.signature, s.size, s.outcome_score, s.created_at
+           FROM probe AS p
+           CROSS JOIN LATERAL mnemo._similar(
+                '*', ARRAY[v_global], p.global_keys, p_context, p_now, p.sketch,
+                p.long_sketch, v_size, p_threshold) AS s
+          WHERE NOT mnemo._agrees(s, p_guard, p_meaning, p_values, p_names, p_signature)
+          LIMIT 200)
+    ), overlap AS (
+        SELECT c.org_id, c.plan_id, count(*) AS shared
+          FROM candidate AS c
+          CROSS JOIN LATERAL unnest(c.signature) AS t(token)
+          JOIN unnest(p_signature) AS q(token) ON q.token = t.token
+         GROUP BY c.org_id, c.plan_id
+    ), found AS (
+        SELECT e.org_id, e.plan_id, e.outcome_score, e.created_at,
+               1::double precision AS similarity
+          FROM exact AS e
+        UNION ALL
+        SELECT c.org_id, c.plan_id, c.outcome_score, c.created_at,
+               o.shared::double precision / (c.size + v_size - o.shared)
+          FROM candidate AS c
+          JOIN overlap AS o ON o.org_id = c.org_id AND o.plan_id = c.plan_id
+         WHERE o.shared::double precision / (c.size + v_size - o.shared) >= p_threshold
+    )
+    SELECT f.org_id, f.plan_id, f.similarity, count(*) OVER ()
+      FROM found AS f
+     ORDER BY f.similarity DESC, f.org_id = '*', f.outcome_score DESC, f.created_at DESC,
+              f.plan_id DESC
+     LIMIT 1;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._refused_plan(
+    text[], text, bigint, bigint, text[], double precision, text, text, text, timestamptz
+) IS
+    'For a miss: the best plan that reaches the threshold and that the guard refuses, no row where '
+    'there is none. Identical signatures first; of similar ones it looks at the first 200 of the '
+    'organisation and of the global plans, so with more it need not be the very best.';
 
 -- part: 630_plan_input.sql
 CREATE TYPE mnemo._plan_input AS (
@@ -6804,7 +7109,7 @@ COMMENT ON FUNCTION mnemo.remember_plans(jsonb, text) IS
     'reported with status failed and the error as SQLSTATE: message, the others are stored. '
     'Errors: those of mnemo.remember_plan; 22023 no array, unknown key; 54000 over 10,000.';
 
--- part: 660_recall_plan.sql
+-- part: 655_recall_call.sql
 CREATE FUNCTION mnemo._recall_plan_problem(
     p_query text,
     p_threshold double precision,
@@ -6839,6 +7144,89 @@ $fn$;
 COMMENT ON FUNCTION mnemo._recall_plan_problem(text, double precision, text, text, text) IS
     'The first problem of the arguments of mnemo.recall_plan, settings filled in; NULL for none.';
 
+CREATE FUNCTION mnemo._near_miss(
+    p_org_id text,
+    p_plan_id uuid,
+    p_similarity double precision,
+    p_query text,
+    p_guard text
+)
+RETURNS jsonb
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+-- JSON takes a number's digits from this setting.
+SET extra_float_digits = 1
+AS $fn$
+BEGIN
+    RETURN (
+        SELECT jsonb_build_object(
+                   'id', m.id,
+                   'query', m.content,
+                   'similarity', p_similarity,
+                   'differences', mnemo._guard_differences(p_query, m.content, p_guard)
+               )
+          FROM mnemo.memory AS m
+         WHERE m.org_id = p_org_id AND m.id = p_plan_id
+    );
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._near_miss(text, uuid, double precision, text, text) IS
+    'A plan that the guard refused, as recall_plan shows it: id, query, similarity, and the '
+    'differences in words.';
+
+CREATE FUNCTION mnemo._recall_call(
+    p_query text,
+    p_agent_id text,
+    p_org_id text,
+    p_similarity_threshold double precision,
+    p_guard text,
+    p_context text,
+    p_limit bigint,
+    OUT org_id text,
+    OUT agent_id text,
+    OUT threshold double precision,
+    OUT guard text,
+    OUT signature text[],
+    OUT reason text
+)
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    SELECT e.org_id, e.agent_id INTO org_id, agent_id FROM mnemo._enter(p_agent_id, p_org_id) AS e;
+    IF mnemo._setting('experience_memory', org_id) <> 'on' THEN
+        reason := 'disabled';
+        RETURN;
+    END IF;
+    PERFORM mnemo._check_identity(agent_id, org_id);
+    threshold := coalesce(
+        p_similarity_threshold,
+        greatest(
+            mnemo._setting('similarity_threshold', org_id)::double precision,
+            mnemo._setting('minimum_threshold', org_id)::double precision)
+    );
+    guard := coalesce(p_guard, mnemo._setting('guard', org_id));
+    PERFORM mnemo._raise_problem(mnemo._first_problem(
+        mnemo._recall_plan_problem(p_query, threshold, guard, p_context, org_id),
+        mnemo._limit_problem(p_limit)
+    ));
+    signature := mnemo._signature_tokens(p_query);
+    IF cardinality(signature) = 0 THEN
+        reason := 'blank_query';
+    ELSIF cardinality(signature) > 20000 THEN
+        PERFORM mnemo._raise_limit('p_query',
+            format('p_query has %s signature tokens, at most 20000 are allowed',
+                cardinality(signature)),
+            'shorten it');
+    END IF;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._recall_call(
+    text, text, text, double precision, text, text, bigint
+) IS
+    'A call of recall_plan and its kin: who calls, mode, arguments with the settings filled in and '
+    'checked. reason is disabled or blank_query where there is nothing to match, else NULL.';
+
 CREATE FUNCTION mnemo._recall(
     p_query text,
     p_agent_id text,
@@ -6861,56 +7249,53 @@ LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 1
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
-    v_caller record;
-    v_threshold double precision;
-    v_signature text[];
+    v_call record;
+    v_read record;
+    v_refused record;
 BEGIN
-    SELECT * INTO v_caller FROM mnemo._enter(p_agent_id, p_org_id);
-    candidates_considered := 0;
-    IF mnemo._setting('experience_memory', v_caller.org_id) <> 'on' THEN
-        reason := 'disabled';
+    SELECT * INTO v_call
+      FROM mnemo._recall_call(
+            p_query, p_agent_id, p_org_id, p_similarity_threshold, p_guard, p_context, p_limit);
+    IF v_call.reason IS NOT NULL THEN
+        candidates_considered := 0;
+        reason := v_call.reason;
         RETURN NEXT;
         RETURN;
     END IF;
-    PERFORM mnemo._check_identity(v_caller.agent_id, v_caller.org_id);
-    v_threshold := coalesce(
-        p_similarity_threshold,
-        greatest(
-            mnemo._setting('similarity_threshold', v_caller.org_id)::double precision,
-            mnemo._setting('minimum_threshold', v_caller.org_id)::double precision)
-    );
-    PERFORM mnemo._raise_problem(mnemo._first_problem(
-        mnemo._recall_plan_problem(
-            p_query, v_threshold, coalesce(p_guard, mnemo._setting('guard', v_caller.org_id)),
-            p_context, v_caller.org_id),
-        mnemo._limit_problem(p_limit)
-    ));
-    v_signature := mnemo._signature_tokens(p_query);
-    IF cardinality(v_signature) = 0 THEN
-        reason := 'blank_query';
+    SELECT g.meaning, g.vals, g.names INTO v_read FROM mnemo._guard(p_query) AS g;
+    FOR org_id, plan_id, similarity, candidates_considered, rank IN
+        SELECT m.org_id, m.plan_id, m.similarity, m.considered, m.rank
+          FROM mnemo._match_plans(
+                v_call.signature, v_call.guard, v_read.meaning, v_read.vals, v_read.names,
+                v_call.threshold, p_context, p_limit, v_call.org_id, v_call.agent_id,
+                statement_timestamp()) AS m
+    LOOP
+        reason := CASE WHEN similarity = 1 THEN 'exact' ELSE 'similar' END;
+        IF plan_id IS NULL THEN
+            reason := 'none_similar';
+            SELECT * INTO v_refused
+              FROM mnemo._refused_plan(
+                    v_call.signature, v_call.guard, v_read.meaning, v_read.vals, v_read.names,
+                    v_call.threshold, p_context, v_call.org_id, v_call.agent_id,
+                    statement_timestamp())
+             WHERE v_call.guard <> 'off';
+            IF FOUND THEN
+                reason := 'guarded';
+                candidates_considered := candidates_considered + v_refused.considered;
+                near_miss := mnemo._near_miss(v_refused.org_id, v_refused.plan_id,
+                    v_refused.similarity, p_query, v_call.guard);
+            END IF;
+        END IF;
         RETURN NEXT;
-        RETURN;
-    ELSIF cardinality(v_signature) > 20000 THEN
-        PERFORM mnemo._raise_limit('p_query',
-            format('p_query has %s signature tokens, at most 20000 are allowed',
-                cardinality(v_signature)),
-            'shorten it');
-    END IF;
-    RETURN QUERY
-    SELECT m.org_id, m.plan_id, m.similarity, m.considered,
-           CASE WHEN m.plan_id IS NULL THEN 'none_similar'
-                WHEN m.similarity = 1 THEN 'exact'
-                ELSE 'similar' END,
-           NULL::jsonb, m.rank
-      FROM mnemo._match_plans(
-            v_signature, v_threshold, p_context, p_limit, v_caller.org_id, v_caller.agent_id,
-            statement_timestamp()) AS m;
+    END LOOP;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._recall(text, text, text, double precision, text, text, bigint) IS
-    'What recall_plan and recall_plans share: who calls, mode, arguments, matching. One row a hit, '
-    'or one row with the reason of the miss.';
+    'What recall_plan and recall_plans share. One row a hit, or one row with the reason of the '
+    'miss.';
 
+
+-- part: 660_recall_plan.sql
 CREATE FUNCTION mnemo.recall_plan(
     p_query text,
     p_agent_id text DEFAULT NULL,
@@ -6954,10 +7339,13 @@ COMMENT ON FUNCTION mnemo.recall_plan(text, text, text, double precision, text, 
     'signatures of all live plans that the acting agent may read and that were remembered with the '
     'same p_context (NULL equals NULL only); on a tie a plan of the organisation before a global '
     'one, then the higher outcome score, the newer, the higher id. Exact: no plan is left out. '
-    'Always one row. hit false leaves the plan''s columns NULL, and reason says why: none_similar '
-    '(nothing reaches the threshold), disabled (experience memory is off), blank_query. '
-    'candidates_considered: plans that were scored. p_similarity_threshold: NULL for the setting, '
-    'else from minimum_threshold to 1. p_guard: NULL for the setting. Reads only. Errors: 42501 no '
+    'p_guard, NULL for the setting, refuses look-alikes: strict compares meaning (negation, '
+    'opposites, order) and values (numbers, names, identifiers, units, times), meaning the first '
+    'only, off nothing; mnemo.guard_tokens shows what it reads. Always one row. hit false leaves '
+    'the plan''s columns NULL, and reason says why: none_similar (nothing reaches the threshold), '
+    'guarded (near_miss names a plan that does and the differences that forbid it), disabled '
+    '(experience memory is off), blank_query. candidates_considered: plans that were scored. '
+    'p_similarity_threshold: NULL for the setting, else from minimum_threshold to 1. Reads only. Errors: 42501 no '
     'access; 22023 bad argument; 54000 over a limit. After DocTrace (arXiv 2606.10921).';
 
 CREATE FUNCTION mnemo.recall_plans(
@@ -7214,6 +7602,161 @@ COMMENT ON COLUMN mnemo.plan.signature_size IS 'Number of tokens.';
 COMMENT ON COLUMN mnemo.plan.quarantined IS 'Held back from recall.';
 COMMENT ON COLUMN mnemo.plan.deleted_at IS 'When it was deleted; NULL while it lives.';
 COMMENT ON COLUMN mnemo.plan.content_hash IS 'SHA-256 of the record (docs/hash-format.md).';
+
+-- part: 690_explain.sql
+CREATE FUNCTION mnemo._explain_candidates(
+    p_query text,
+    p_signature text[],
+    p_guard text,
+    p_threshold double precision,
+    p_least double precision,
+    p_context text,
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz
+)
+RETURNS TABLE (
+    rank bigint,
+    id uuid,
+    query text,
+    similarity double precision,
+    outcome_score double precision,
+    shared_tokens text[],
+    only_asked text[],
+    only_stored text[],
+    guard_differences text[],
+    state text,
+    threshold double precision,
+    verdict text
+)
+LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 20
+SET search_path = pg_catalog, mnemo, pg_temp
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+DECLARE
+    v_hashes bigint[] := mnemo._ordered_hashes(p_signature);
+    v_audiences bigint[] := mnemo._audiences(p_org_id, p_agent_id, p_context);
+    v_global bigint := mnemo._audience('global', NULL, NULL, p_context);
+    v_sketch bit varying := mnemo._sketch(v_hashes, mnemo._sketch_bits(1));
+    v_long_sketch bit varying := mnemo._sketch(v_hashes, mnemo._sketch_bits(33));
+BEGIN
+    RETURN QUERY
+    WITH candidate AS MATERIALIZED (
+        SELECT s.org_id, s.plan_id, s.signature, s.outcome_score, s.created_at
+          FROM mnemo._similar(
+                p_org_id, v_audiences, mnemo._probe_keys(v_hashes, p_least, v_audiences),
+                p_context, p_now, v_sketch, v_long_sketch, cardinality(p_signature), p_least) AS s
+        UNION ALL
+        SELECT s.org_id, s.plan_id, s.signature, s.outcome_score, s.created_at
+          FROM mnemo._similar(
+                '*', ARRAY[v_global], mnemo._probe_keys(v_hashes, p_least, ARRAY[v_global]),
+                p_context, p_now, v_sketch, v_long_sketch, cardinality(p_signature), p_least) AS s
+    ), scored AS (
+        SELECT c.*, mnemo._jaccard(c.signature, p_signature) AS similarity FROM candidate AS c
+    ), nearest AS (
+        SELECT s.*
+          FROM scored AS s
+         WHERE s.similarity >= p_least
+         ORDER BY s.similarity DESC, s.org_id = '*', s.outcome_score DESC, s.created_at DESC,
+                  s.plan_id DESC
+         LIMIT 20
+    ), judged AS (
+        SELECT n.*, m.content, m.consolidation_state,
+               mnemo._guard_differences(p_query, m.content, p_guard) AS differences
+          FROM nearest AS n
+          JOIN mnemo.memory AS m ON m.org_id = n.org_id AND m.id = n.plan_id
+    ), ordered AS (
+        SELECT j.*,
+               j.similarity >= p_threshold AND cardinality(j.differences) = 0 AS fits,
+               row_number() OVER (
+                   ORDER BY j.similarity DESC, j.org_id = '*', j.outcome_score DESC,
+                            j.created_at DESC, j.plan_id DESC
+               ) AS place
+          FROM judged AS j
+    )
+    SELECT o.place, o.plan_id, o.content, o.similarity, o.outcome_score,
+           ARRAY(SELECT t.token FROM unnest(o.signature) AS t(token)
+                  WHERE t.token = ANY (p_signature)),
+           ARRAY(SELECT t.token FROM unnest(p_signature) AS t(token)
+                  WHERE t.token <> ALL (o.signature)),
+           ARRAY(SELECT t.token FROM unnest(o.signature) AS t(token)
+                  WHERE t.token <> ALL (p_signature)),
+           o.differences, o.consolidation_state, p_threshold,
+           CASE WHEN o.similarity < p_threshold THEN 'below_threshold'
+                WHEN NOT o.fits THEN 'guarded'
+                WHEN o.place = min(o.place) FILTER (WHERE o.fits) OVER () THEN 'replayed'
+                ELSE 'outranked' END
+      FROM ordered AS o
+     ORDER BY o.place;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._explain_candidates(
+    text, text[], text, double precision, double precision, text, text, text, timestamptz
+) IS
+    'The 20 nearest live plans that the agent may read, from similarity p_least on, each with its '
+    'verdict.';
+
+CREATE FUNCTION mnemo.explain_recall_plan(
+    p_query text,
+    p_agent_id text DEFAULT NULL,
+    p_org_id text DEFAULT NULL,
+    p_similarity_threshold double precision DEFAULT NULL,
+    p_guard text DEFAULT NULL,
+    p_context text DEFAULT NULL
+)
+RETURNS TABLE (
+    rank bigint,
+    id uuid,
+    query text,
+    similarity double precision,
+    outcome_score double precision,
+    shared_tokens text[],
+    only_asked text[],
+    only_stored text[],
+    guard_differences text[],
+    state text,
+    threshold double precision,
+    verdict text
+)
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 20
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_call record;
+BEGIN
+    SELECT * INTO v_call
+      FROM mnemo._recall_call(
+            p_query, p_agent_id, p_org_id, p_similarity_threshold, p_guard, p_context, 1);
+    IF v_call.reason IS NULL THEN
+        RETURN QUERY
+        SELECT e.*
+          FROM mnemo._explain_candidates(
+                p_query, v_call.signature, v_call.guard, v_call.threshold,
+                least(v_call.threshold,
+                    mnemo._setting('minimum_threshold', v_call.org_id)::double precision),
+                p_context, v_call.org_id, v_call.agent_id, statement_timestamp()) AS e;
+        IF FOUND THEN
+            RETURN;
+        END IF;
+    END IF;
+    threshold := v_call.threshold;
+    verdict := coalesce(v_call.reason, 'none_similar');
+    RETURN NEXT;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.explain_recall_plan(
+    text, text, text, double precision, text, text
+) IS
+    'Why mnemo.recall_plan answers as it does: the up to 20 nearest live plans that the acting agent '
+    'may read and that have the same context, from minimum_threshold on, best first. shared_tokens, '
+    'only_asked and only_stored compare the signatures; guard_differences says in words what the '
+    'guard holds against the plan; state is its consolidation state. verdict: replayed (what '
+    'recall_plan returns), outranked (a better one is there), guarded, below_threshold. Without any '
+    'candidate one row with id NULL and the verdict none_similar, disabled or blank_query. Reads '
+    'only; slower than recall_plan, because it looks far below the threshold. Errors: those of '
+    'mnemo.recall_plan.';
 
 -- part: 900_grants.sql
 -- Default privileges of the installing role may have opened what was just created.

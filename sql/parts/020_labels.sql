@@ -30,7 +30,7 @@ RETURN CASE p_set
     WHEN 'level' THEN ARRAY['application', 'tenant', 'admin']
     WHEN 'recall_strategy' THEN ARRAY['exact', 'recent']
     WHEN 'forget_strategy' THEN ARRAY['soft_delete']
-    WHEN 'guard' THEN ARRAY['off']
+    WHEN 'guard' THEN ARRAY['strict', 'meaning', 'off']
     WHEN 'recall_reason' THEN ARRAY[
         'exact', 'similar', 'none_similar', 'guarded', 'disabled', 'blank_query'
     ]

@@ -78,12 +78,12 @@ RETURN (
                 NULL
             )) WITH ORDINALITY AS t(letter, place)
           LEFT JOIN (
-            SELECT r.code, b.bounds[b.i][3] AS class
-              FROM (
-                SELECT c.bounds, generate_subscripts(c.bounds, 1) AS i
-                  FROM (SELECT mnemo._unicode_combining_classes()) AS c(bounds)
-              ) AS b
-             CROSS JOIN generate_series(b.bounds[b.i][1], b.bounds[b.i][2]) AS r(code)
+            SELECT r.code, (mnemo._unicode_combining_classes())[b.i][3] AS class
+              FROM generate_subscripts(mnemo._unicode_combining_classes(), 1) AS b(i)
+             CROSS JOIN generate_series(
+                    (mnemo._unicode_combining_classes())[b.i][1],
+                    (mnemo._unicode_combining_classes())[b.i][2]
+                ) AS r(code)
           ) AS k ON k.code = ascii(t.letter)
       ) AS o
 );

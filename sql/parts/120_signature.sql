@@ -19,16 +19,14 @@ COMMENT ON FUNCTION mnemo._token_gap() IS
     'Pattern for what separates tokens in a pinned text: up to the next letter or number, because a '
     'mark belongs to a token only when it follows one. Never NULL. Raises nothing.';
 
-CREATE FUNCTION mnemo._token_gap_short()
+CREATE FUNCTION mnemo._short_tokens()
 RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN mnemo._token_gap() || '(?:(?:[' || mnemo._unicode_word() || mnemo._unicode_hangul()
-    || ']|[' || mnemo._unicode_word() || '][' || mnemo._unicode_word() || mnemo._unicode_hangul()
-    || mnemo._unicode_mark() || E'\\u302E\\u302F]|[' || mnemo._unicode_hangul() || ']['
-    || mnemo._unicode_word() || mnemo._unicode_mark() || '])' || mnemo._token_gap() || ')*';
-COMMENT ON FUNCTION mnemo._token_gap_short() IS
-    'Pattern for what separates tokens, with the tokens that are too short between them: one code '
-    'point, or two that are not both Hangul. Never NULL. Raises nothing.';
+RETURN ' (?:(?:[^ ]|[^ ' || mnemo._unicode_hangul() || '][^ ]|[' || mnemo._unicode_hangul()
+    || '][^ ' || mnemo._unicode_hangul() || E'\\u302E\\u302F]) )+';
+COMMENT ON FUNCTION mnemo._short_tokens() IS
+    'Pattern for tokens that are too short, one code point or two that are not both Hangul, in a text '
+    'of tokens with one space before, between and after them. Never NULL. Raises nothing.';
 
 CREATE FUNCTION mnemo._unspaced_run()
 RETURNS text
@@ -47,7 +45,7 @@ SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_text text COLLATE "C" := p_query;
-    v_rest text COLLATE "C";
+    v_tokens text COLLATE "C";
     v_words text COLLATE "C";
     v_pairs text COLLATE "C";
 BEGIN
@@ -57,43 +55,39 @@ BEGIN
     IF mnemo._is_blank(v_text) THEN
         RETURN '{}';
     END IF;
-    IF v_text ~ ('[' || mnemo._unicode_unassigned() || mnemo._unicode_reordered()
-                 || mnemo._unicode_composed() || ']') THEN
+    IF v_text ~ ('[^' || mnemo._unicode_stable() || ']') THEN
         v_text := mnemo._pin(v_text);
     END IF;
 
-    v_rest := v_text;
-    IF v_text ~ ('[' || mnemo._unicode_unspaced() || ']') THEN
-        -- Tokens first, runs inside them second: a mark of such a script that follows no letter
-        -- belongs to neither.
-        v_rest := regexp_replace(' ' || v_text, mnemo._token_gap(), ' ', 'g');
+    -- All tokens, with a space before, between and after them.
+    v_tokens := regexp_replace(' ' || v_text || ' ', mnemo._token_gap(), ' ', 'g');
+    v_words := v_tokens;
+    IF v_tokens ~ ('[' || mnemo._unicode_unspaced() || ']') THEN
         SELECT string_agg(
                    CASE WHEN t.after = ' ' THEN t.letter ELSE t.letter || t.after END, ' '
                )
           INTO v_pairs
           FROM (
             SELECT string_to_array(' ' || string_agg(m.run[1], ' ') || ' ', NULL) AS letters
-              FROM regexp_matches(v_rest, mnemo._unspaced_run(), 'g') AS m(run)
+              FROM regexp_matches(v_tokens, mnemo._unspaced_run(), 'g') AS m(run)
           ) AS r
          CROSS JOIN unnest(r.letters, r.letters[2:], r.letters[3:]) AS t(before, letter, after)
          WHERE t.letter <> ' '
            AND (t.after <> ' ' OR t.before = ' ');
-        v_rest := regexp_replace(v_rest, mnemo._unspaced_run(), ' ', 'g');
+        v_words := regexp_replace(v_tokens, '(?:' || mnemo._unspaced_run() || '| )+', ' ', 'g');
     END IF;
 
-    -- Each step in a statement of its own: a function whose argument is a call is not inlined.
-    v_words := regexp_replace(' ' || v_rest || ' ', mnemo._token_gap_short(), ' ', 'g');
-    v_words := btrim(v_words, ' ');
+    v_words := btrim(regexp_replace(v_words, mnemo._short_tokens(), ' ', 'g'), ' ');
+    IF v_words = '' AND v_pairs IS NULL THEN
+        v_words := btrim(v_tokens, ' ');
+    END IF;
+    IF v_words = '' AND v_pairs IS NULL THEN
+        v_words := coalesce(nullif(mnemo._trim(v_text), ''), mnemo._trim(p_query));
+        RETURN ARRAY[mnemo._lower(v_words)];
+    END IF;
     v_words := mnemo._lower(v_words);
     IF v_pairs IS NOT NULL THEN
         v_words := btrim(v_pairs || ' ' || v_words, ' ');
-    ELSIF v_words = '' THEN
-        v_words := btrim(regexp_replace(' ' || v_text, mnemo._token_gap(), ' ', 'g'), ' ');
-        v_words := mnemo._lower(v_words);
-    END IF;
-    IF v_words = '' THEN
-        v_words := coalesce(nullif(mnemo._trim(v_text), ''), mnemo._trim(p_query));
-        RETURN ARRAY[mnemo._lower(v_words)];
     END IF;
     -- Sorted by bytes and without duplicates is what a tsvector is, and making one is much cheaper
     -- than an aggregate; but its words must be shorter than 2048 bytes.

@@ -23,7 +23,7 @@ RETURN CASE p_name
     WHEN 'similarity_threshold' THEN '0.7'
     WHEN 'minimum_threshold' THEN '0.3'
     WHEN 'success_threshold' THEN '0.5'
-    WHEN 'guard' THEN 'off'
+    WHEN 'guard' THEN 'strict'
     WHEN 'default_agent_id' THEN 'default'
     WHEN 'default_org_id' THEN 'default'
 END;

@@ -8,18 +8,27 @@ CREATE TABLE mnemo.plan_signature (
     digest bigint NOT NULL,
     sketch bit varying NOT NULL,
     keys bigint[] NOT NULL,
+    guard_meaning bigint NOT NULL,
+    guard_values bigint NOT NULL,
+    guard_names text[] NOT NULL,
     outcome_score double precision NOT NULL,
     created_at timestamptz NOT NULL,
     expires_at timestamptz,
     grantee_agent_id text,
     signature_version integer NOT NULL,
+    guard_version integer NOT NULL,
     CONSTRAINT plan_signature_pkey PRIMARY KEY (org_id, plan_id, audience),
     CONSTRAINT plan_signature_plan_id_fkey FOREIGN KEY (org_id, plan_id)
         REFERENCES mnemo.memory (org_id, id) ON DELETE CASCADE,
     CONSTRAINT plan_signature_size_check CHECK (size = cardinality(signature) AND size >= 1)
 );
+-- Each look-up has one condition that one index alone can serve: the audience, and with it the
+-- organisation, is mixed into it. So no statistics can lead the planner elsewhere.
 CREATE INDEX plan_signature_digest_idx ON mnemo.plan_signature
-    (org_id, audience, digest, outcome_score DESC, created_at DESC, plan_id DESC);
+    ((audience # digest), outcome_score DESC, created_at DESC, plan_id DESC);
+CREATE INDEX plan_signature_guard_idx ON mnemo.plan_signature
+    ((audience # digest # guard_meaning # guard_values), outcome_score DESC, created_at DESC,
+     plan_id DESC);
 -- A pending list would be searched row by row by every recall and flushed inside somebody's call.
 CREATE INDEX plan_signature_keys_idx ON mnemo.plan_signature USING gin (keys)
     WITH (fastupdate = off);
@@ -38,6 +47,12 @@ COMMENT ON COLUMN mnemo.plan_signature.digest IS 'Hash of the signature.';
 COMMENT ON COLUMN mnemo.plan_signature.sketch IS
     'Bitmap of the tokens'' hashes: a cheap test before scoring.';
 COMMENT ON COLUMN mnemo.plan_signature.keys IS 'Lookup keys of the prefix, see _plan_keys.';
+COMMENT ON COLUMN mnemo.plan_signature.guard_meaning IS
+    'Digest of what the guard reads as meaning; 0 for nothing.';
+COMMENT ON COLUMN mnemo.plan_signature.guard_values IS
+    'Digest of the values that the guard reads, names aside; 0 for nothing.';
+COMMENT ON COLUMN mnemo.plan_signature.guard_names IS 'Names that the guard reads, in lower case.';
+COMMENT ON COLUMN mnemo.plan_signature.guard_version IS 'Version of the guard''s rules and lists.';
 COMMENT ON COLUMN mnemo.plan_signature.outcome_score IS 'Outcome score of the plan, 0 to 1.';
 COMMENT ON COLUMN mnemo.plan_signature.created_at IS 'When the plan was written.';
 COMMENT ON COLUMN mnemo.plan_signature.expires_at IS

@@ -90,7 +90,7 @@ COMMENT ON FUNCTION mnemo.configure(text, text, text) IS
     'goes back to the default (for an organisation: to the database''s value). Returns the value '
     'in force. Settings: experience_memory (off), similarity_threshold (0.7), minimum_threshold '
     '(0.3; a recall that names no threshold uses the greater of the two), success_threshold (0.5), '
-    'guard (off), default_agent_id (default), default_org_id (default). Level admin only. Errors: 42501 not an administrator; 22023 unknown name, value '
+    'guard (strict), default_agent_id (default), default_org_id (default). Level admin only. Errors: 42501 not an administrator; 22023 unknown name, value '
     'out of range.';
 
 CREATE FUNCTION mnemo.setting(

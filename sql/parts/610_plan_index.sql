@@ -13,6 +13,21 @@ COMMENT ON FUNCTION mnemo._audience(text, text, text, text) IS
     'The hash of those who see a plan: owner (organisation, agent), grantee (organisation, agent), '
     'public (organisation) or global; with the context mixed in.';
 
+CREATE FUNCTION mnemo._audiences(
+    p_org_id text,
+    p_agent_id text,
+    p_context text
+)
+RETURNS bigint[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ARRAY[
+    mnemo._audience('owner', p_org_id, p_agent_id, p_context),
+    mnemo._audience('public', p_org_id, NULL, p_context),
+    mnemo._audience('grantee', p_org_id, p_agent_id, p_context)
+];
+COMMENT ON FUNCTION mnemo._audiences(text, text, text) IS
+    'The audiences within its organisation that an agent belongs to.';
+
 CREATE FUNCTION mnemo._plan_audience(
     p_record mnemo.memory,
     p_context text
@@ -57,16 +72,20 @@ SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 BEGIN
     INSERT INTO mnemo.plan_signature (
-        org_id, plan_id, audience, context, signature, size, digest, sketch, keys, outcome_score,
-        created_at, expires_at, signature_version
+        org_id, plan_id, audience, context, signature, size, digest, sketch, keys, guard_meaning,
+        guard_values, guard_names, outcome_score, created_at, expires_at, signature_version,
+        guard_version
     )
     SELECT p.org_id, p.id, p.audience, p.context, p.signature, cardinality(p.signature),
            mnemo._hash64(array_to_string(p.signature, ' ')),
            mnemo._sketch(h.hashes, mnemo._sketch_bits(cardinality(p.signature))),
-           mnemo._plan_keys(h.hashes, p.audience),
-           p.outcome_score, p.created_at, p.expires_at, mnemo._signature_version()
+           mnemo._plan_keys(h.hashes, p.audience)
+           || CASE WHEN g.meaning # g.vals <> 0
+              THEN mnemo._plan_keys(h.hashes, p.audience # g.meaning # g.vals) ELSE '{}' END,
+           g.meaning, g.vals, g.names, p.outcome_score, p.created_at, p.expires_at,
+           mnemo._signature_version(), mnemo._guard_version()
       FROM (
-        SELECT r.org_id, r.id, r.created_at, r.expires_at, r.importance AS outcome_score,
+        SELECT r.org_id, r.id, r.content, r.created_at, r.expires_at, r.importance AS outcome_score,
                mnemo._payload(r) ->> 'context' AS context,
                mnemo._plan_audience(r, mnemo._payload(r) ->> 'context') AS audience,
                mnemo._text_list(mnemo._payload(r) -> 'signature_tokens') AS signature
@@ -74,7 +93,8 @@ BEGIN
          WHERE mnemo._is_live(r, now())
         OFFSET 0
       ) AS p
-      CROSS JOIN LATERAL (SELECT mnemo._ordered_hashes(p.signature) AS hashes OFFSET 0) AS h;
+      CROSS JOIN LATERAL (SELECT mnemo._ordered_hashes(p.signature) AS hashes OFFSET 0) AS h
+      CROSS JOIN LATERAL mnemo._guard(p.content) AS g;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._index_new_plans(mnemo.memory[]) IS
@@ -114,8 +134,9 @@ BEGIN
     SELECT v_own.org_id, v_own.plan_id, g.audience, v_own.context, v_own.signature, v_own.size,
            v_own.digest, v_own.sketch,
            ARRAY(SELECT k.key # v_own.audience # g.audience FROM unnest(v_own.keys) AS k(key)),
-           v_own.outcome_score, v_own.created_at, g.expires_at, g.agent_id,
-           v_own.signature_version
+           v_own.guard_meaning, v_own.guard_values, v_own.guard_names, v_own.outcome_score,
+           v_own.created_at, g.expires_at, g.agent_id, v_own.signature_version,
+           v_own.guard_version
       FROM (
         SELECT a.agent_id, least(a.expires_at, v_own.expires_at) AS expires_at,
                mnemo._audience('grantee', a.org_id, a.agent_id, v_own.context) AS audience

@@ -1,0 +1,167 @@
+CREATE FUNCTION mnemo._may_reach(
+    p_sketch bit varying,
+    p_size integer,
+    p_query_sketch bit varying,
+    p_query_long_sketch bit varying,
+    p_query_size integer,
+    p_share double precision
+)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+-- The widths of the two sketches follow from the plan's size, see _sketch_bits.
+RETURN CASE WHEN p_size <= 32 THEN
+    bit_count(p_sketch & ~p_query_sketch) <= p_size - p_share * (p_size + p_query_size)
+    AND bit_count(p_query_sketch & ~p_sketch)
+        <= p_query_size - p_share * (p_size + p_query_size)
+ELSE
+    bit_count(p_sketch & ~p_query_long_sketch) <= p_size - p_share * (p_size + p_query_size)
+    AND bit_count(p_query_long_sketch & ~p_sketch)
+        <= p_query_size - p_share * (p_size + p_query_size)
+END;
+COMMENT ON FUNCTION mnemo._may_reach(
+    bit varying, integer, bit varying, bit varying, integer, double precision
+) IS
+    'Whether the sketches allow the overlap of p_share of both sizes; true for every pair that '
+    'reaches it.';
+
+CREATE FUNCTION mnemo._agrees(
+    p_plan mnemo.plan_signature,
+    p_guard text,
+    p_meaning bigint,
+    p_values bigint,
+    p_names text[],
+    p_signature text[]
+)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE p_guard
+    WHEN 'strict' THEN
+        (p_plan).guard_meaning = p_meaning AND (p_plan).guard_values = p_values
+        AND (p_plan).guard_names <@ p_signature AND p_names <@ (p_plan).signature
+    WHEN 'meaning' THEN (p_plan).guard_meaning = p_meaning
+    ELSE true
+END;
+COMMENT ON FUNCTION mnemo._agrees(mnemo.plan_signature, text, bigint, bigint, text[], text[]) IS
+    'Whether a plan agrees with a query on the guard: strict compares meaning and values, and each '
+    'name of either must be among the tokens of the other; meaning compares the first; off nothing.';
+
+CREATE FUNCTION mnemo._live(
+    p_org_id text,
+    p_id uuid,
+    p_now timestamptz
+)
+RETURNS TABLE (id uuid)
+LANGUAGE sql STABLE PARALLEL SAFE
+-- The fence keeps this a look-up by key, whatever the planner thinks of an organisation's size.
+BEGIN ATOMIC
+    SELECT m.id
+      FROM mnemo.memory AS m
+     WHERE m.org_id = p_org_id AND m.id = p_id AND mnemo._is_live(m, p_now)
+    OFFSET 0;
+END;
+COMMENT ON FUNCTION mnemo._live(text, uuid, timestamptz) IS
+    'One row if the record exists and is live, else none.';
+
+CREATE FUNCTION mnemo._identical_guarded(
+    p_org_id text,
+    p_audience bigint,
+    p_signature text[],
+    p_guarded_digest bigint,
+    p_context text,
+    p_now timestamptz,
+    p_limit bigint
+)
+RETURNS SETOF mnemo.plan_signature
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT s.*
+      FROM (
+        SELECT k.*
+          FROM mnemo.plan_signature AS k
+         WHERE k.audience # k.digest # k.guard_meaning # k.guard_values
+               = p_audience # p_guarded_digest
+         ORDER BY k.outcome_score DESC, k.created_at DESC, k.plan_id DESC
+        OFFSET 0
+      ) AS s
+      CROSS JOIN LATERAL mnemo._live(p_org_id, s.plan_id, p_now)
+     WHERE s.org_id = p_org_id AND s.audience = p_audience
+       AND s.signature = p_signature AND s.context IS NOT DISTINCT FROM p_context
+       AND (s.expires_at IS NULL OR s.expires_at > p_now)
+     ORDER BY s.outcome_score DESC, s.created_at DESC, s.plan_id DESC
+     LIMIT p_limit;
+END;
+COMMENT ON FUNCTION mnemo._identical_guarded(
+    text, bigint, text[], bigint, text, timestamptz, bigint
+) IS
+    'The best live plans of an audience with this signature and the guard that is in the digest: an '
+    'index look-up however many there are.';
+
+CREATE FUNCTION mnemo._identical(
+    p_org_id text,
+    p_audience bigint,
+    p_signature text[],
+    p_digest bigint,
+    p_meaning bigint,
+    p_context text,
+    p_now timestamptz,
+    p_limit bigint
+)
+RETURNS SETOF mnemo.plan_signature
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT s.*
+      FROM (
+        SELECT k.*
+          FROM mnemo.plan_signature AS k
+         WHERE k.audience # k.digest = p_audience # p_digest
+         ORDER BY k.outcome_score DESC, k.created_at DESC, k.plan_id DESC
+        OFFSET 0
+      ) AS s
+      CROSS JOIN LATERAL mnemo._live(p_org_id, s.plan_id, p_now)
+     WHERE s.org_id = p_org_id AND s.audience = p_audience
+       AND (p_meaning IS NULL OR s.guard_meaning = p_meaning)
+       AND s.signature = p_signature AND s.context IS NOT DISTINCT FROM p_context
+       AND (s.expires_at IS NULL OR s.expires_at > p_now)
+     ORDER BY s.outcome_score DESC, s.created_at DESC, s.plan_id DESC
+     LIMIT p_limit;
+END;
+COMMENT ON FUNCTION mnemo._identical(
+    text, bigint, text[], bigint, bigint, text, timestamptz, bigint
+) IS
+    'The best live plans of an audience with this signature, and with this meaning unless it is '
+    'NULL.';
+
+CREATE FUNCTION mnemo._similar(
+    p_org_id text,
+    p_audiences bigint[],
+    p_keys bigint[],
+    p_context text,
+    p_now timestamptz,
+    p_sketch bit varying,
+    p_long_sketch bit varying,
+    p_size integer,
+    p_threshold double precision
+)
+RETURNS SETOF mnemo.plan_signature
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT s.*
+      FROM (
+        -- Alone behind a fence: the keys hold audience and organisation, and a plan that starts
+        -- from either of those reads far more.
+        SELECT k.* FROM mnemo.plan_signature AS k WHERE k.keys && p_keys OFFSET 0
+      ) AS s
+      CROSS JOIN LATERAL mnemo._live(p_org_id, s.plan_id, p_now)
+     WHERE s.org_id = p_org_id AND s.audience = ANY (p_audiences)
+       AND s.context IS NOT DISTINCT FROM p_context
+       AND (s.expires_at IS NULL OR s.expires_at > p_now)
+       -- The share of both sizes that the overlap must reach, a little lower: see _probe_keys.
+       AND mnemo._may_reach(s.sketch, s.size, p_sketch, p_long_sketch, p_size,
+            (p_threshold - 1e-9) / (1 + p_threshold - 1e-9));
+END;
+COMMENT ON FUNCTION mnemo._similar(
+    text, bigint[], bigint[], text, timestamptz, bit varying, bit varying, integer,
+    double precision
+) IS
+    'The live plans of these audiences that have one of the keys and whose sketch allows the '
+    'threshold: all plans that reach it, and some that do not.';
