@@ -11,8 +11,8 @@ refused.
 Where each table comes from:
 
 * letters, numbers, marks, unassigned code points: the general category;
-* what normalisation may change: the combining class, the canonical decompositions, and which code
-  points are the second half of a composition (Hangul vowels and final consonants among them);
+* what normalisation cannot change: combining class 0, its own normal form, and not the second half
+  of a composition (as Hangul vowels and final consonants are);
 * lower case, and which letters are cased (for the final sigma): `str.lower`, `islower`, `isupper`
   and category Lt. Of letters and marks the case-ignorable ones are exactly categories Mn and Lm;
 * scripts, which `unicodedata` does not have: Hangul, Han, Hiragana, Katakana, Thai, Lao, Khmer and
@@ -256,21 +256,32 @@ def normal_part() -> list[str]:
     reordered = combining | pick(
         lambda code: unicodedata.combining(unicodedata.normalize("NFD", chr(code))[0]) > 0
     )
-    composed = seconds() | pick(lambda code: unicodedata.normalize("NFC", chr(code)) != chr(code))
+    unassigned = pick(lambda code: CATEGORY[code] == "Cn")
+    changed = pick(lambda code: unicodedata.normalize("NFC", chr(code)) != chr(code))
+    surrogates = set(range(0xD800, 0xE000))
+    stable = set(range(1, LAST + 1)) - combining - changed - seconds() - unassigned - surrogates
+    common = {
+        code
+        for first, last in ranges(stable, bridge=False)
+        if last - first >= (24 if last <= 0xFFFF else 300)
+        for code in range(first, last + 1)
+    }
     return [
         *table_function(
-            "_unicode_reordered", reordered, "code points that canonical ordering may move."
-        ),
-        *table_function(
-            "_unicode_composed",
-            composed - reordered,
-            "the others that NFC may replace, or join to the code point before them.",
+            "_unicode_stable",
+            common,
+            "code points that NFC leaves as they are whatever stands beside them; not all, but the "
+            "long ranges, so that the class stays small.",
+            bridge=False,
         ),
         *table_function(
             "_unicode_unassigned",
-            pick(lambda code: CATEGORY[code] == "Cn"),
+            unassigned,
             "code points without a character, noncharacters among them.",
             bridge=False,
+        ),
+        *table_function(
+            "_unicode_reordered", reordered, "code points that canonical ordering may move."
         ),
         *ordering_function(),
     ]
