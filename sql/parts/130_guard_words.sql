@@ -22,6 +22,9 @@ not: nonexistent nonpaid nonpayment nonsmoking nonsmoker nonrefundable noncompli
 not: disconnect~ disallow~ disapprove~ disagree~ dislike~ dissatisfied disregard~ disobey~
 not: disprove~ discontinue~ disengage~ disqualify~ disassemble~ disassociate~ dishonest disloyal
 not: disarm~ disrespect~ disincentive decommission~ deregister~ deallocate~ detach~ deselect~
+not: inedible inexperienced inflexible infrequent involuntary incapable incoherent inconvenient
+not: indirect indirectly infertile insoluble intangible intolerant indefinite infinite inoperable
+not: incorrectly improperly illegally invalidate~ asymptomatic insincere insane incurable
 not: misconfigured mismatch~ abnormal atypical asymmetric non
 pair: on: enable~ activate~ activation / off: disable~ deactivate~ inactivate~ deactivation
 pair: lock~ locking / unlock~

@@ -7,7 +7,7 @@ RETURN $list$
 order: from / to / into / than / against / by / before prior / after / until till
 order: since / instead / onto / toward towards / behind / ahead
 near: above=more below=less over=more under=less beyond=more underneath=less
-part: on off in out up down
+part: on=on off=off in=in out=out up=up down=down
 parts: and or but with
 join: vs versus while whereas then
 prep: of for at about per as during within across around between among through via upon

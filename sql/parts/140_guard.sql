@@ -80,7 +80,7 @@ WITH line AS (
                WHEN strpos(e.entry, '=') > 0 THEN split_part(e.entry, '=', 2)
                WHEN e.section IN ('pair', 'weak') THEN rtrim(e.title, ':~+') || '=' || rtrim(e.head, ':~+')
                WHEN e.section IN ('order', 'span', 'unit', 'time') THEN rtrim(e.head, ':~+')
-               WHEN e.section IN ('noun', 'vor') THEN e.section
+               WHEN e.section = 'noun' THEN e.section
                ELSE ''
            END AS payload
       FROM entry AS e
@@ -118,7 +118,10 @@ BEGIN
     EXECUTE format(
         'CREATE FUNCTION mnemo._guard_words() RETURNS jsonb LANGUAGE sql IMMUTABLE PARALLEL SAFE '
         'RETURN %L::jsonb',
-        mnemo._guard_compile(ARRAY[mnemo._guard_english() || mnemo._guard_english_more()])
+        mnemo._guard_compile(ARRAY[
+            mnemo._guard_english() || mnemo._guard_english_more(), mnemo._guard_german(),
+            mnemo._guard_french(), mnemo._guard_spanish()
+        ])
     );
 END
 $do$;

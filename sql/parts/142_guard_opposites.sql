@@ -59,8 +59,9 @@ BEGIN
     IF v_kind IN ('a', 'b') THEN
         RETURN v_kind || substr(p_codes[p_place], 3);
     ELSIF v_kind = 'k' THEN
-        v_pole := CASE WHEN v_word IN ('on', 'off') THEN 'aon=' WHEN v_word IN ('in', 'out')
-            THEN 'ain=' ELSE 'aup=' END || v_word;
+        v_pole := substr(p_codes[p_place], 3);
+        v_pole := CASE WHEN v_pole IN ('on', 'off') THEN 'aon=' WHEN v_pole IN ('in', 'out')
+            THEN 'ain=' ELSE 'aup=' END || v_pole;
         IF v_word IN ('off', 'down') OR mnemo._guard_flag(p_codes[p_place - 1], 2) THEN
             RETURN v_pole;
         END IF;
@@ -78,7 +79,7 @@ BEGIN
     ELSIF v_kind = 'z' THEN
         -- Over 1000, but not: over the fence.
         IF v_word NOT IN ('over', 'under') OR v_next_kind IN ('#', 'i') OR v_next = '$' THEN
-            RETURN 'a' || substr(p_codes[p_place], 3);
+            RETURN 'amore=' || substr(p_codes[p_place], 3);
         END IF;
     ELSIF v_word IN ('last', 'next', 'previous') THEN
         -- Last name, but not: last week.

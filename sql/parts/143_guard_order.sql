@@ -34,6 +34,8 @@ BEGIN
         v_kind := left(p_codes[i], 1);
         IF v_kind IN ('c', 's', 'u') THEN
             RETURN mnemo._guard_sense(p_words, p_codes, i);
+        ELSIF v_kind = 'i' AND cardinality(mnemo._guard_values(p_words[i])) > 1 THEN
+            RETURN (mnemo._guard_values(p_words[i]))[2];
         END IF;
         EXIT WHEN v_kind = '|';
     END LOOP;
@@ -61,6 +63,7 @@ DECLARE
     v_place integer;                     -- of what is governed
     v_head text COLLATE "C";
     v_next text COLLATE "C";
+    v_unit boolean;
     v_noun text COLLATE "C";
     v_from boolean := false;
     v_even boolean := false;
@@ -128,10 +131,15 @@ BEGIN
                 OR length(p_words[v_place + 1]) <= 2 AND left(p_codes[v_place + 1], 1) IN ('c', 's')
                 THEN mnemo._guard_sense(p_words, p_codes, v_place + 1)
         END;
+        IF v_kind = 'i' AND v_next IS NULL THEN
+            v_next := (mnemo._guard_values(p_words[v_place]))[2];
+            v_unit := v_next IS NOT NULL;
+        ELSE
+            v_unit := left(p_codes[v_place + 1], 1) = 'u';
+        END IF;
         IF v_next IS NOT NULL THEN
             v_out := v_out || ('v' || v_marker || ' ' || v_next);
-            v_head := CASE left(p_codes[v_place + 1], 1) WHEN 'u' THEN v_next
-                ELSE v_head || ' ' || v_next END;
+            v_head := CASE WHEN v_unit THEN v_next ELSE v_head || ' ' || v_next END;
         END IF;
         IF v_marker = 'from' THEN
             v_source := v_head;

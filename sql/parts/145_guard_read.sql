@@ -152,7 +152,7 @@ BEGIN
     IF v_seen ~ ' [abkzd#]' THEN
         v_out := v_out || mnemo._guard_opposites(v_words, v_codes);
     END IF;
-    IF v_seen ~ ' o|~| zm' THEN
+    IF v_seen ~ ' [oz]|~' THEN
         v_out := v_out || mnemo._guard_order(v_words, v_codes);
     END IF;
     IF v_seen ~ ' [#idqutm]' THEN
