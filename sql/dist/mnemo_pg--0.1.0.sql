@@ -17,7 +17,7 @@ DO $prelude$
 DECLARE
     v_schema pg_catalog.pg_namespace;
 BEGIN
-    IF pg_catalog.current_setting('search_path') <> 'mnemo, pg_temp' THEN
+    IF coalesce(pg_catalog.current_setting('mnemo.saved_search_path', true), '') = '' THEN
         RAISE EXCEPTION 'mnemo_pg must be installed in one transaction'
             USING ERRCODE = '25P01', HINT = 'psql -X -1 -v ON_ERROR_STOP=1 -f mnemo_pg--...sql';
     END IF;
@@ -1284,8 +1284,10 @@ COMMENT ON FUNCTION mnemo._lower_wide(text) IS
 CREATE FUNCTION mnemo._white_space()
 RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN E'\t\n\u000B\f\r \u0085\u00A0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007'
-    '\u2008\u2009\u200A\u2028\u2029\u202F\u205F\u3000';
+-- By number, not by escape: the script must be readable in a database that the install refuses.
+RETURN E'\t\n\x0B\f\r ' || chr(133) || chr(160) || chr(5760) || chr(8192) || chr(8193) || chr(8194)
+    || chr(8195) || chr(8196) || chr(8197) || chr(8198) || chr(8199) || chr(8200) || chr(8201)
+    || chr(8202) || chr(8232) || chr(8233) || chr(8239) || chr(8287) || chr(12288);
 COMMENT ON FUNCTION mnemo._white_space() IS
     'The characters with the Unicode property White_Space. Never NULL. Raises nothing.';
 
@@ -1350,10 +1352,10 @@ RETURN (
           FROM unnest(string_to_array(
                 replace(replace(replace(replace(
                     p_text COLLATE "C",
-                    E'\u0344', E'\u0308\u0301'),
-                    E'\u0F73', E'\u0F71\u0F72'),
-                    E'\u0F75', E'\u0F71\u0F74'),
-                    E'\u0F81', E'\u0F71\u0F80'),
+                    chr(836), chr(776) || chr(769)),
+                    chr(3955), chr(3953) || chr(3954)),
+                    chr(3957), chr(3953) || chr(3956)),
+                    chr(3969), chr(3953) || chr(3968)),
                 NULL
             )) WITH ORDINALITY AS t(letter, place)
           LEFT JOIN (
@@ -7213,8 +7215,9 @@ DECLARE
     v_places bigint[] := '{}';
     v_failed bigint[] := '{}';
     v_errors text[] := '{}';
-    v_first_place bigint;
-    v_first mnemo._problem;
+    v_input mnemo._plan_input;
+    v_claims text[] := '{}';
+    v_order bigint[];
 BEGIN
     IF jsonb_typeof(p_plans) IS DISTINCT FROM 'array' THEN
         PERFORM mnemo._raise_argument('p_plans',
@@ -7231,27 +7234,29 @@ BEGIN
     FOR v_element IN
         SELECT e.value, e.place
           FROM jsonb_array_elements(p_plans) WITH ORDINALITY AS e(value, place)
-         -- Callers with the same keys in any order claim them in one order.
-         ORDER BY e.value ->> 'org_id', e.value ->> 'agent_id', e.value ->> 'idempotency_key',
-                  e.place
     LOOP
         SELECT * INTO v_read FROM mnemo._plan_input_of(v_element.value, v_level);
         IF (v_read.problem).code IS NULL THEN
-            v_inputs := v_inputs || v_read.input;
+            v_input := v_read.input;
+            v_inputs := v_inputs || v_input;
             v_places := v_places || v_element.place;
+            v_claims := v_claims || concat_ws(
+                ' ', v_input.org_id, v_input.agent_id, v_input.idempotency_key);
         ELSIF p_on_error = 'abort' THEN
-            IF v_first_place IS NULL OR v_element.place < v_first_place THEN
-                v_first_place := v_element.place;
-                v_first := v_read.problem;
-            END IF;
+            PERFORM mnemo._raise_placed(v_read.problem, v_element.place);
         ELSE
             v_failed := v_failed || v_element.place;
             v_errors := v_errors || ((v_read.problem).code || ': ' || (v_read.problem).message);
         END IF;
     END LOOP;
-    IF v_first_place IS NOT NULL THEN
-        PERFORM mnemo._raise_placed(v_first, v_first_place);
-    END IF;
+    -- Callers with the same keys in any order claim them in one order.
+    v_order := ARRAY(
+        SELECT c.number
+          FROM unnest(v_claims) WITH ORDINALITY AS c(claim, number)
+         ORDER BY c.claim COLLATE "C", c.number
+    );
+    v_inputs := ARRAY(SELECT v_inputs[o.number] FROM unnest(v_order) AS o(number));
+    v_places := ARRAY(SELECT v_places[o.number] FROM unnest(v_order) AS o(number));
     RETURN QUERY
     SELECT r.place, r.id, r.stored, r.status, r.error
       FROM (

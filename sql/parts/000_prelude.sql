@@ -13,7 +13,7 @@ DO $prelude$
 DECLARE
     v_schema pg_catalog.pg_namespace;
 BEGIN
-    IF pg_catalog.current_setting('search_path') <> 'mnemo, pg_temp' THEN
+    IF coalesce(pg_catalog.current_setting('mnemo.saved_search_path', true), '') = '' THEN
         RAISE EXCEPTION 'mnemo_pg must be installed in one transaction'
             USING ERRCODE = '25P01', HINT = 'psql -X -1 -v ON_ERROR_STOP=1 -f mnemo_pg--...sql';
     END IF;

@@ -5,8 +5,10 @@
 CREATE FUNCTION mnemo._white_space()
 RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN E'\t\n\u000B\f\r \u0085\u00A0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007'
-    '\u2008\u2009\u200A\u2028\u2029\u202F\u205F\u3000';
+-- By number, not by escape: the script must be readable in a database that the install refuses.
+RETURN E'\t\n\x0B\f\r ' || chr(133) || chr(160) || chr(5760) || chr(8192) || chr(8193) || chr(8194)
+    || chr(8195) || chr(8196) || chr(8197) || chr(8198) || chr(8199) || chr(8200) || chr(8201)
+    || chr(8202) || chr(8232) || chr(8233) || chr(8239) || chr(8287) || chr(12288);
 COMMENT ON FUNCTION mnemo._white_space() IS
     'The characters with the Unicode property White_Space. Never NULL. Raises nothing.';
 
@@ -71,10 +73,10 @@ RETURN (
           FROM unnest(string_to_array(
                 replace(replace(replace(replace(
                     p_text COLLATE "C",
-                    E'\u0344', E'\u0308\u0301'),
-                    E'\u0F73', E'\u0F71\u0F72'),
-                    E'\u0F75', E'\u0F71\u0F74'),
-                    E'\u0F81', E'\u0F71\u0F80'),
+                    chr(836), chr(776) || chr(769)),
+                    chr(3955), chr(3953) || chr(3954)),
+                    chr(3957), chr(3953) || chr(3956)),
+                    chr(3969), chr(3953) || chr(3968)),
                 NULL
             )) WITH ORDINALITY AS t(letter, place)
           LEFT JOIN (

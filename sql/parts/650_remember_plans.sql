@@ -131,8 +131,9 @@ DECLARE
     v_places bigint[] := '{}';
     v_failed bigint[] := '{}';
     v_errors text[] := '{}';
-    v_first_place bigint;
-    v_first mnemo._problem;
+    v_input mnemo._plan_input;
+    v_claims text[] := '{}';
+    v_order bigint[];
 BEGIN
     IF jsonb_typeof(p_plans) IS DISTINCT FROM 'array' THEN
         PERFORM mnemo._raise_argument('p_plans',
@@ -149,27 +150,29 @@ BEGIN
     FOR v_element IN
         SELECT e.value, e.place
           FROM jsonb_array_elements(p_plans) WITH ORDINALITY AS e(value, place)
-         -- Callers with the same keys in any order claim them in one order.
-         ORDER BY e.value ->> 'org_id', e.value ->> 'agent_id', e.value ->> 'idempotency_key',
-                  e.place
     LOOP
         SELECT * INTO v_read FROM mnemo._plan_input_of(v_element.value, v_level);
         IF (v_read.problem).code IS NULL THEN
-            v_inputs := v_inputs || v_read.input;
+            v_input := v_read.input;
+            v_inputs := v_inputs || v_input;
             v_places := v_places || v_element.place;
+            v_claims := v_claims || concat_ws(
+                ' ', v_input.org_id, v_input.agent_id, v_input.idempotency_key);
         ELSIF p_on_error = 'abort' THEN
-            IF v_first_place IS NULL OR v_element.place < v_first_place THEN
-                v_first_place := v_element.place;
-                v_first := v_read.problem;
-            END IF;
+            PERFORM mnemo._raise_placed(v_read.problem, v_element.place);
         ELSE
             v_failed := v_failed || v_element.place;
             v_errors := v_errors || ((v_read.problem).code || ': ' || (v_read.problem).message);
         END IF;
     END LOOP;
-    IF v_first_place IS NOT NULL THEN
-        PERFORM mnemo._raise_placed(v_first, v_first_place);
-    END IF;
+    -- Callers with the same keys in any order claim them in one order.
+    v_order := ARRAY(
+        SELECT c.number
+          FROM unnest(v_claims) WITH ORDINALITY AS c(claim, number)
+         ORDER BY c.claim COLLATE "C", c.number
+    );
+    v_inputs := ARRAY(SELECT v_inputs[o.number] FROM unnest(v_order) AS o(number));
+    v_places := ARRAY(SELECT v_places[o.number] FROM unnest(v_order) AS o(number));
     RETURN QUERY
     SELECT r.place, r.id, r.stored, r.status, r.error
       FROM (

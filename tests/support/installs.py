@@ -33,9 +33,14 @@ def offer_extension(server: Server) -> None:
             )
             conn.execute("SELECT pg_reload_conf()")
         return
+    # One folder for all servers of this version: another run may be reading it.
     for path in (control_path(), sql_path()):
-        shutil.copy(path, server.share_folder())
-        (server.share_folder() / path.name).chmod(0o644)
+        target = server.share_folder() / path.name
+        if not target.is_file() or target.read_bytes() != path.read_bytes():
+            partial = target.with_name(f".{path.name}.{os.getpid()}")
+            shutil.copy(path, partial)
+            partial.chmod(0o644)
+            partial.replace(target)
 
 
 def install(server: Server, dbname: str, mode: str, user: str = "postgres") -> None:

@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # Durability is tested apart; a fresh server a session may lose everything.
 SETTINGS = (
     "listen_addresses=",
+    "port=5432",
     "fsync=off",
     "synchronous_commit=off",
     "full_page_writes=off",
@@ -112,7 +113,14 @@ class Server:
     def dsn(self, dbname: str = "postgres", **more: str) -> str:
         """A connection string for a database, as superuser unless `user` is given."""
         return make_conninfo(
-            "", **{"host": str(self.folder), "user": SUPERUSER, "dbname": dbname, **more}
+            "",
+            **{
+                "host": str(self.folder),
+                "port": "5432",
+                "user": SUPERUSER,
+                "dbname": dbname,
+                **more,
+            },
         )
 
     def connect(self, dbname: str = "postgres", **more: str) -> psycopg.Connection:
