@@ -2272,8 +2272,7 @@ DECLARE
     v_text text COLLATE "C" := p_text;
 BEGIN
     IF octet_length(v_text) <> char_length(v_text) THEN
-        IF v_text ~ ('[' || mnemo._unicode_unassigned() || mnemo._unicode_reordered()
-                     || mnemo._unicode_composed() || ']') THEN
+        IF v_text ~ ('[^' || mnemo._unicode_stable() || ']') THEN
             v_text := mnemo._pin(v_text);
         END IF;
         v_text := translate(
