@@ -134,7 +134,7 @@ RETURN btrim(
     regexp_replace(lower(p_text COLLATE "C") COLLATE "C", '[^a-z0-9]+', '_', 'g'), '_'
 );
 COMMENT ON FUNCTION mnemo._canonical_predicate(text) IS
-    'As canonical_predicate.';
+    'As canonical_predicate, inlined in its caller. NULL gives NULL. Raises nothing.';
 
 CREATE FUNCTION mnemo.canonical_predicate(
     p_text text

@@ -196,7 +196,8 @@ RETURN CASE
     )
 END;
 COMMENT ON FUNCTION mnemo._jaccard(text[], text[]) IS
-    'As jaccard, without its checks.';
+    'As jaccard, without its checks: a NULL element counts as one more token. NULL when either array '
+    'is NULL. Raises nothing.';
 
 CREATE FUNCTION mnemo.jaccard(
     p_a text[],
