@@ -38,6 +38,9 @@ def draw(runs: list[dict[str, Any]], path: Path) -> bool:
                     color=f"C{number}", label=way if name == "p50" else f"{way}, p99",
                 )  # fmt: skip
         panel.set(xscale="log", yscale="log", title=kind, xlabel="plans")
+        sizes = [run["plans"] for run in runs]
+        panel.set_xticks(sizes, [f"{size:,}" for size in sizes])
+        panel.set_xticks([], minor=True)
         panel.grid(True, which="both", alpha=0.2)
     panels[0][0].set_ylabel("milliseconds a call, p50")
     panels[0][-1].legend(fontsize="small", loc="upper left", bbox_to_anchor=(1.02, 1))
