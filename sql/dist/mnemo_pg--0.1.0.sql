@@ -1413,7 +1413,7 @@ RETURN btrim(
     regexp_replace(lower(p_text COLLATE "C") COLLATE "C", '[^a-z0-9]+', '_', 'g'), '_'
 );
 COMMENT ON FUNCTION mnemo._canonical_predicate(text) IS
-    'As canonical_predicate.';
+    'As canonical_predicate, inlined in its caller. NULL gives NULL. Raises nothing.';
 
 CREATE FUNCTION mnemo.canonical_predicate(
     p_text text
@@ -1631,7 +1631,8 @@ RETURN CASE
     )
 END;
 COMMENT ON FUNCTION mnemo._jaccard(text[], text[]) IS
-    'As jaccard, without its checks.';
+    'As jaccard, without its checks: a NULL element counts as one more token. NULL when either array '
+    'is NULL. Raises nothing.';
 
 CREATE FUNCTION mnemo.jaccard(
     p_a text[],
@@ -1686,7 +1687,7 @@ RETURN $list$
 not: not no never none neither nor without cannot nothing nobody nowhere hardly except excluding
 not: don't doesn't didn't isn't aren't wasn't weren't can't couldn't won't wouldn't shouldn't
 not: mustn't hasn't haven't hadn't ain't needn't mightn't shan't dont doesnt didnt isnt arent wasnt
-not: werent cant couldnt wont wouldnt shouldnt mustnt hasnt havent hadnt aint lacking minus unless
+not: werent cant couldnt wont wouldnt shouldnt mustnt hasnt havent hadnt aint lacking unless
 not: inactive invalid incorrect incomplete inaccurate insecure inconsistent insufficient ineligible
 not: inappropriate inaccessible incompatible inefficient ineffective informal inadequate
 not: insignificant impossible improper impolite immature immutable imperfect immobile irregular
@@ -1711,6 +1712,7 @@ pair: / decline~ diminish~ reduction drop~~ fall falls fell falling fallen
 pair: more greater bigger larger exceed~ / less fewer smaller
 pair: most highest biggest largest maximum maximal max maximize~ maximise~ top greatest
 pair: / least lowest smallest fewest minimum minimal min minimize~ minimise~ bottom
+weak: plus / minus
 weak: open~ reopen~ / close~ shut shuts shutting closure
 weak: start~ begin begins beginning began begun launch~ resume~ / stop~~ end~ finish~ halt~ quit
 weak: / terminate~ pause~
@@ -1799,7 +1801,7 @@ pair: local locally onsite / remote remotely offsite
 pair: legal legally lawful / unlawful
 pair: guilty / innocent
 weak: alive / dead
-weak: birth born / death died die dies dying
+weak: birth born / death died dying
 weak: attack~ offense offensive / defend~ defense defensive
 pair: ally allies friend+ / enemy enemies foe+
 weak: love~ adore~ / hate~ detest~
@@ -1895,7 +1897,7 @@ skip: every all both other another such own ok okay oh hi hey hello yes yeah wel
 skip: i'm i'd i'll i've it's that's what's who's where's how's there's here's o'clock ours theirs re
 skip: eg ie etc vs mr mrs ms dr whether because get gets getting got gotten want wants
 skip: need needs like kindly exactly actually currently still even ever already again soon much many
-skip: ha ya yo uh um eh ah ex id tv pc pt co st ya ye kinda gonna wanna gotta
+skip: ha ya yo uh um eh ah ex ye kinda gonna wanna gotta
 eager: how want wants wanted need needs needed like going have has had able unable try tries trying
 eager: tried wish ready used supposed ought allowed required forgot remember learn plan planning
 eager: hoping hope time way ways steps best safe easy hard possible difficult enough love prefer
@@ -1942,6 +1944,8 @@ tie: pay pays paid owe~ invite~ beat beats defeat~ notify~ manage~ supervise~
 tie: lead leads led follow~ love~ hate~ trust~ own~ contain~ precede~ exceed~ outperform~
 tie: hire~ sue~ acquire~ extend~ inherit~ invoke~ outrank~ owe attack~ replace~ kill~ eat~
 tie: marry marries married teach teaches taught like likes mention~
+tie: lend lends lending lent borrow~ buy buys bought sell sells sold send sends sent inform~ warn~
+tie: infect~ treat~ inhibit~ regulate~ orbit~ protect~ feed feeds fed calls uses owns hires
 tie: cite~ override~ implement~ trigger~ depend~ affect~
 tie: influence~ employ~ sponsor~ represent~ accuse~ blame~ tell tells told know
 tie: knows knew meet meets met see sees saw divide~ imply implies implied inherits supersede~ chase~
@@ -1966,7 +1970,7 @@ unit: / ml milliliter+ millilitre+ / gallon+ gal / cup+ / tablespoon+ tbsp / tea
 unit: / celsius / fahrenheit / kelvin / kb kilobyte+ kib / mb megabyte+ mib / gb gigabyte+ gib gigs
 unit: / tb terabyte+ tib / pb petabyte+ / kbps / mbps / gbps / hz hertz / khz / mhz / ghz
 unit: / watt+ / kw kilowatt+ / kwh / volt+ / ms millisecond+ / mph / kph kmh / % percent pct
-unit: / $ usd dollar+ us$ bucks / eur euro+ / gbp / jpy yen / inr rupee+ / cny yuan rmb / chf franc+
+unit: / $ usd dollar+ us$ bucks / eur euro+ \u20ac / gbp \u00a3 / jpy yen \u00a5 / inr rupee+ \u20b9 / cny yuan rmb / chf franc+
 unit: / cad / aud / sek / nok / dkk / krw / btc bitcoin+ / cent+ / pence / peso+ / ruble+ rub
 unit: / cal calorie+ kcal / pm p.m / ppm / rpm / psi / fps / dpi
 time: today / tomorrow tmrw tmr / yesterday / tonight / monday+ mon / tuesday+ tue tues
@@ -1981,35 +1985,37 @@ COMMENT ON FUNCTION mnemo._guard_english_more() IS
     'The word list of English, part two: order, values, function words. Never NULL. Raises nothing.';
 
 -- part: 132_guard_languages.sql
--- Short lists of other languages, in the form of the English one.
+-- Short lists of other languages, in the form of the English one; characters beyond ASCII are
+-- written as in JSON.
 
 CREATE FUNCTION mnemo._guard_german()
 RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN E'not: nicht kein keine keinen keinem keiner keines nie niemals niemand ohne weder au\u00DFer nirgends
-not: unbezahlt unbezahlte unbezahlten ung\u00FCltig ung\u00FCltige unm\u00F6glich
+RETURN E'
+not: nicht kein keine keinen keinem keiner keines nie niemals niemand ohne weder au\\u00dfer nirgends
+not: unbezahlt unbezahlte unbezahlten ung\\u00fcltig ung\\u00fcltige unm\\u00f6glich
 part: ein=on an=on aus=off ab=off
 pair: on: einschalten eingeschaltet anschalten angeschaltet aktivieren aktiviere aktiviert aktivierte
 pair: / off: ausschalten ausgeschaltet abschalten abgeschaltet deaktivieren deaktiviere deaktiviert
 pair: erlauben erlaubt zulassen zugelassen / verbieten verboten sperren gesperrt blockieren blockiert
 pair: kaufen kaufe gekauft kauf / verkaufen verkaufe verkauft verkauf
-pair: erh\u00F6hen erh\u00F6he erh\u00F6ht steigern / senken senke gesenkt verringern reduzieren
-pair: mehr gr\u00F6\u00DFer / weniger kleiner
-pair: maximal maximale h\u00F6chste h\u00F6chsten meiste meisten / minimal minimale niedrigste wenigsten
-pair: hinzuf\u00FCgen hinzugef\u00FCgt / entfernen entfernt
-pair: erstellen erstellt anlegen / l\u00F6schen l\u00F6sche gel\u00F6scht
+pair: erh\\u00f6hen erh\\u00f6he erh\\u00f6ht steigern / senken senke gesenkt verringern reduzieren
+pair: mehr gr\\u00f6\\u00dfer / weniger kleiner
+pair: maximal maximale h\\u00f6chste h\\u00f6chsten meiste meisten / minimal minimale niedrigste wenigsten
+pair: hinzuf\\u00fcgen hinzugef\\u00fcgt / entfernen entfernt
+pair: erstellen erstellt anlegen / l\\u00f6schen l\\u00f6sche gel\\u00f6scht
 pair: hochladen hochgeladen / herunterladen heruntergeladen
 pair: importieren importiert / exportieren exportiert
-pair: verschl\u00FCsseln verschl\u00FCsselt / entschl\u00FCsseln entschl\u00FCsselt
+pair: verschl\\u00fcsseln verschl\\u00fcsselt / entschl\\u00fcsseln entschl\\u00fcsselt
 pair: annehmen angenommen akzeptieren / ablehnen abgelehnt
 pair: bestanden erfolgreich / gescheitert fehlgeschlagen
 pair: installieren installiert / deinstallieren deinstalliert
 pair: anmelden angemeldet / abmelden abgemeldet
-pair: sicher / gef\u00E4hrlich unsicher
+pair: sicher / gef\\u00e4hrlich unsicher
 pair: vorteile vorteil / nachteile nachteil
 pair: eingehend eingehende eingehenden / ausgehend ausgehende ausgehenden
 pair: gewinn gewinne / verlust verluste
-weak: \u00F6ffnen \u00F6ffne ge\u00F6ffnet offen / schlie\u00DFen schlie\u00DFe geschlossen
+weak: \\u00f6ffnen \\u00f6ffne ge\\u00f6ffnet offen / schlie\\u00dfen schlie\\u00dfe geschlossen
 weak: starten starte gestartet / stoppen stoppe gestoppt beenden beendet
 weak: erste ersten erster erstes / letzte letzten letzter letztes
 weak: hoch hohe / niedrig niedrige
@@ -2017,24 +2023,24 @@ weak: brutto / netto
 order: from: von / to: nach / than: als / against: gegen / before: vor bevor / until: bis / since: seit
 order: instead: statt anstatt / by: durch
 parts: und oder aber
-prep: f\u00FCr bei \u00FCber unter zwischen w\u00E4hrend
+prep: f\\u00fcr bei \\u00fcber unter zwischen w\\u00e4hrend
 phrasal: schalte schalten schalt stelle stellen drehe drehen mache machen knipse
-skip: die du er es sie ihr wir da so um wo zu ob was war hat habe haben ihre mein meine man mit sind
-skip: auch nur noch schon bitte danke ja gr\u00F6\u00DFe
-noun: der das den dem des eine einen einer einem ist wie ich kann kannst k\u00F6nnen welche welcher warum
-noun: wann wer wird werden wurde wurden zum zur im am vom beim f\u00FCr sich
-number: null=0 zwei=2 drei=3 vier=4 f\u00FCnf=5 sechs=6 sieben=7 acht=8 neun=9 zehn=10 elf=11 zw\u00F6lf=12
-number: zwanzig=20 drei\u00DFig=30 vierzig=40 f\u00FCnfzig=50 hundert=100 tausend=1000 zweite=2 zweiten=2
+skip: die du er es sie ihr wir da so um wo zu ob habe haben ihre mein meine sind
+skip: auch nur noch schon bitte danke ja gr\\u00f6\\u00dfe
+noun: der das den dem des eine einen einer einem ist wie ich kann kannst k\\u00f6nnen welche welcher warum
+noun: wann wer wird werden wurde wurden zum zur im am vom beim f\\u00fcr sich
+number: zwei=2 drei=3 vier=4 f\\u00fcnf=5 sechs=6 sieben=7 acht=8 neun=9 zehn=10 zw\\u00f6lf=12
+number: zwanzig=20 drei\\u00dfig=30 vierzig=40 f\\u00fcnfzig=50 hundert=100 tausend=1000 zweite=2 zweiten=2
 number: dritte=3 dritten=3 vierte=4 vierten=4
 span: day: tag tage tagen / week: woche wochen / month: monat monate monaten / year: jahr jahre jahren
 span: hour: stunde stunden / minute: minuten / quarter: quartal quartale
 time: today: heute / tomorrow: morgen / yesterday: gestern / monday: montag / tuesday: dienstag
 time: wednesday: mittwoch / thursday: donnerstag / friday: freitag / saturday: samstag sonnabend
-time: sunday: sonntag / january: januar / february: februar / march: m\u00E4rz / may: mai / june: juni
-time: july: juli / october: oktober / december: dezember / evening: abend abends / morning: fr\u00FCh morgens
-time: noon: mittag mittags / weekend: wochenende / daily: t\u00E4glich t\u00E4gliche / weekly: w\u00F6chentlich
-time: monthly: monatlich monatliche / yearly: j\u00E4hrlich
-near-time: letzte=last n\u00E4chste=next n\u00E4chsten=next n\u00E4chster=next diese=this diesen=this diesem=this
+time: sunday: sonntag / january: januar / february: februar / march: m\\u00e4rz / may: mai / june: juni
+time: july: juli / october: oktober / december: dezember / evening: abend abends / morning: fr\\u00fch morgens
+time: noon: mittag mittags / weekend: wochenende / daily: t\\u00e4glich t\\u00e4gliche / weekly: w\\u00f6chentlich
+time: monthly: monatlich monatliche / yearly: j\\u00e4hrlich
+near-time: letzte=last n\\u00e4chste=next n\\u00e4chsten=next n\\u00e4chster=next diese=this diesen=this diesem=this
 near-time: dieser=this dieses=this
 ';
 COMMENT ON FUNCTION mnemo._guard_german() IS
@@ -2043,44 +2049,45 @@ COMMENT ON FUNCTION mnemo._guard_german() IS
 CREATE FUNCTION mnemo._guard_french()
 RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN E'not: pas jamais aucun aucune rien personne sans ni sauf non
-pair: on: activer active activez activ\u00E9 activ\u00E9e allumer / off: d\u00E9sactiver d\u00E9sactive d\u00E9sactivez
-pair: / d\u00E9sactiv\u00E9 d\u00E9sactiv\u00E9e \u00E9teindre
-pair: autoriser autoris\u00E9 permettre permis / interdire interdit bloquer bloqu\u00E9 refuser refus\u00E9
-pair: acheter ach\u00E8te achat / vendre vend vente
-pair: augmenter augmente hausse / diminuer diminue r\u00E9duire baisse baisser
+RETURN E'
+not: pas jamais aucun aucune rien sans ni sauf non
+pair: on: activer active activez activ\\u00e9 activ\\u00e9e allumer / off: d\\u00e9sactiver d\\u00e9sactive d\\u00e9sactivez
+pair: / d\\u00e9sactiv\\u00e9 d\\u00e9sactiv\\u00e9e \\u00e9teindre
+pair: autoriser autoris\\u00e9 permettre permis / interdire interdit bloquer bloqu\\u00e9 refuser refus\\u00e9
+pair: acheter ach\\u00e8te achat / vendre vend vente
+pair: augmenter augmente hausse / diminuer diminue r\\u00e9duire baisse baisser
 pair: plus davantage / moins
 pair: maximum maximal / minimal
 pair: ajouter ajoute / supprimer supprime retirer enlever
 pair: importer / exporter
-pair: t\u00E9l\u00E9verser / t\u00E9l\u00E9charger
-pair: chiffrer / d\u00E9chiffrer
-pair: installer / d\u00E9sinstaller
-pair: accepter accept\u00E9 / rejeter rejet\u00E9
-pair: r\u00E9ussi r\u00E9ussir succ\u00E8s / \u00E9chou\u00E9 \u00E9chouer \u00E9chec
-pair: avantages avantage / inconv\u00E9nients inconv\u00E9nient
-pair: connecter / d\u00E9connecter
+pair: t\\u00e9l\\u00e9verser / t\\u00e9l\\u00e9charger
+pair: chiffrer / d\\u00e9chiffrer
+pair: installer / d\\u00e9sinstaller
+pair: accepter accept\\u00e9 / rejeter rejet\\u00e9
+pair: r\\u00e9ussi r\\u00e9ussir succ\\u00e8s / \\u00e9chou\\u00e9 \\u00e9chouer \\u00e9chec
+pair: avantages avantage / inconv\\u00e9nients inconv\\u00e9nient
+pair: connecter / d\\u00e9connecter
 pair: entrant entrants / sortant sortants
-pair: b\u00E9n\u00E9fice b\u00E9n\u00E9fices / perte pertes
-weak: ouvrir ouvre ouvert ouverte / fermer ferme ferm\u00E9 ferm\u00E9e
-weak: d\u00E9marrer commencer / arr\u00EAter arr\u00EAte terminer
-weak: premier premi\u00E8re / dernier derni\u00E8re
+pair: b\\u00e9n\\u00e9fice b\\u00e9n\\u00e9fices / perte pertes
+weak: ouvrir ouvre ouvert ouverte / fermer ferme ferm\\u00e9 ferm\\u00e9e
+weak: d\\u00e9marrer commencer / arr\\u00eater arr\\u00eate terminer
+weak: premier premi\\u00e8re / dernier derni\\u00e8re
 weak: haut / bas
-order: from: depuis / to: vers \u00E0 / before: avant / after: apr\u00E8s / until: jusque jusqu / against: contre
+order: from: depuis / to: vers \\u00e0 / before: avant / after: apr\\u00e8s / until: jusque jusqu / against: contre
 parts: et ou mais avec
 prep: pour dans par chez entre pendant
 skip: le la les un une des de du au aux en y il elle je tu nous vous ils ce cet cette sa se son ta te ma
-skip: mon ne si est sont ont o\u00F9 qui que quoi quel quelle quels quelles comment pourquoi quand s''il merci
-skip: d\u00E8s
-number: z\u00E9ro=0 deux=2 trois=3 quatre=4 cinq=5 sept=7 huit=8 neuf=9 dix=10 vingt=20 trente=30 cent=100
-number: mille=1000 deuxi\u00E8me=2 troisi\u00E8me=3
-span: day: jour jours / week: semaine semaines / month: mois / year: ann\u00E9e ann\u00E9es an ans / hour: heure heures
+skip: mon ne si est sont ont o\\u00f9 qui que quoi quel quelle quels quelles comment pourquoi quand s''il merci
+skip: d\\u00e8s
+number: z\\u00e9ro=0 deux=2 trois=3 quatre=4 cinq=5 sept=7 huit=8 neuf=9 dix=10 vingt=20 trente=30 cent=100
+number: mille=1000 deuxi\\u00e8me=2 troisi\\u00e8me=3
+span: day: jour jours / week: semaine semaines / month: mois / year: ann\\u00e9e ann\\u00e9es an ans / hour: heure heures
 time: today: aujourd''hui / tomorrow: demain / yesterday: hier / monday: lundi / tuesday: mardi
 time: wednesday: mercredi / thursday: jeudi / friday: vendredi / saturday: samedi / sunday: dimanche
-time: january: janvier / february: f\u00E9vrier / march: mars / april: avril / may: mai / june: juin
-time: july: juillet / august: ao\u00FBt / september: septembre / october: octobre / november: novembre
-time: december: d\u00E9cembre / morning: matin / evening: soir / noon: midi
-near-time: prochain=next prochaine=next pass\u00E9=last pass\u00E9e=last
+time: january: janvier / february: f\\u00e9vrier / april: avril / may: mai / june: juin
+time: july: juillet / august: ao\\u00fbt / september: septembre / october: octobre / november: novembre
+time: december: d\\u00e9cembre / morning: matin / evening: soir / noon: midi
+near-time: prochain=next prochaine=next pass\\u00e9=last pass\\u00e9e=last
 ';
 COMMENT ON FUNCTION mnemo._guard_french() IS
     'A short word list of French. Never NULL. Raises nothing.';
@@ -2088,15 +2095,16 @@ COMMENT ON FUNCTION mnemo._guard_french() IS
 CREATE FUNCTION mnemo._guard_spanish()
 RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN E'not: nunca jam\u00E1s ning\u00FAn ninguno ninguna nadie sin tampoco excepto salvo
+RETURN E'
+not: nunca jam\\u00e1s ning\\u00fan ninguno ninguna nadie sin tampoco excepto salvo
 pair: on: activar activa activado activada encender / off: desactivar desactiva desactivado desactivada
 pair: / apagar
 pair: permitir permitido autorizar / prohibir prohibido bloquear bloqueado denegar
 pair: comprar compra / vender vende venta
 pair: aumentar aumenta subir / disminuir disminuye reducir bajar
-pair: m\u00E1s mayor / menos menor
-pair: m\u00E1ximo m\u00E1xima / m\u00EDnimo m\u00EDnima
-pair: a\u00F1adir agregar / eliminar quitar borrar
+pair: m\\u00e1s mayor / menos menor
+pair: m\\u00e1ximo m\\u00e1xima / m\\u00ednimo m\\u00ednima
+pair: a\\u00f1adir agregar / eliminar quitar borrar
 pair: importar / exportar
 pair: cifrar / descifrar
 pair: instalar / desinstalar
@@ -2104,25 +2112,25 @@ pair: aceptar aceptado / rechazar rechazado
 pair: ventajas ventaja / desventajas desventaja
 pair: conectar / desconectar
 pair: entrante entrantes / saliente salientes
-pair: ganancia ganancias / p\u00E9rdida p\u00E9rdidas
+pair: ganancia ganancias / p\\u00e9rdida p\\u00e9rdidas
 weak: abrir abre abierto abierta / cerrar cierra cerrado cerrada
 weak: iniciar empezar comenzar / parar detener terminar
-weak: primer primero primera / \u00FAltimo \u00FAltima
+weak: primer primero primera / \\u00faltimo \\u00faltima
 weak: alto alta / bajo baja
-order: from: desde / to: hacia / before: antes / after: despu\u00E9s / until: hasta / against: contra
+order: from: desde / to: hacia / before: antes / after: despu\\u00e9s / until: hasta / against: contra
 parts: y o pero con
 prep: para por entre durante
-skip: el los las unos unas del al lo yo t\u00FA mi su tu te me nos les es son est\u00E1 est\u00E1n qu\u00E9 qui\u00E9n c\u00F3mo cu\u00E1l
-skip: cu\u00E1ndo d\u00F3nde por favor gracias s\u00ED ya ha he
+skip: el los las unos unas del al lo yo t\\u00fa mi su tu te me nos les es son est\\u00e1 est\\u00e1n qu\\u00e9 qui\\u00e9n c\\u00f3mo cu\\u00e1l
+skip: cu\\u00e1ndo d\\u00f3nde por favor gracias s\\u00ed ya ha he
 number: cero=0 uno=1 dos=2 tres=3 cuatro=4 cinco=5 seis=6 siete=7 ocho=8 nueve=9 diez=10 veinte=20
-number: treinta=30 cien=100 mil=1000
-span: day: d\u00EDa d\u00EDas / week: semana semanas / month: mes meses / year: a\u00F1o a\u00F1os / hour: hora horas
-time: today: hoy / tomorrow: ma\u00F1ana / yesterday: ayer / monday: lunes / tuesday: martes
-time: wednesday: mi\u00E9rcoles / thursday: jueves / friday: viernes / saturday: s\u00E1bado / sunday: domingo
-time: january: enero / february: febrero / march: marzo / april: abril / may: mayo / june: junio
+number: treinta=30 cien=100
+span: day: d\\u00eda d\\u00edas / week: semana semanas / month: mes meses / year: a\\u00f1o a\\u00f1os / hour: hora horas
+time: today: hoy / tomorrow: ma\\u00f1ana / yesterday: ayer / monday: lunes / tuesday: martes
+time: wednesday: mi\\u00e9rcoles / thursday: jueves / friday: viernes / saturday: s\\u00e1bado / sunday: domingo
+time: january: enero / february: febrero / march: marzo / april: abril / june: junio
 time: july: julio / august: agosto / september: septiembre / october: octubre / november: noviembre
 time: december: diciembre / evening: tarde noche / weekly: semanal / daily: diario diaria / monthly: mensual
-near-time: pr\u00F3ximo=next pr\u00F3xima=next pasado=last pasada=last este=this esta=this
+near-time: pr\\u00f3ximo=next pr\\u00f3xima=next pasado=last pasada=last este=this esta=this
 ';
 COMMENT ON FUNCTION mnemo._guard_spanish() IS
     'A short word list of Spanish. Never NULL. Raises nothing.';
@@ -2188,7 +2196,11 @@ WITH line AS (
       FROM unnest(p_lists) WITH ORDINALITY AS l(list, language)
      CROSS JOIN string_to_table(
             -- A line that starts with a divider goes on with the line before.
-            regexp_replace(btrim(l.list, E'\n') COLLATE "C", E'\n[a-z-]+: /', ' /', 'g'), E'\n'
+            regexp_replace(
+                (('"' || replace(btrim(l.list, E'\n'), E'\n', E'\\n') || '"')::jsonb #>> '{}') COLLATE "C",
+                E'\n[a-z-]+: /', ' /', 'g'
+            ),
+            E'\n'
         ) WITH ORDINALITY AS n(line, number)
 ), entry AS (
     SELECT n.language, n.number, n.section, s.place AS side, e.place, e.entry,
@@ -2454,7 +2466,8 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (ascii(substr(p_code, 2, 1)) - 48) & p_flag > 0;
 COMMENT ON FUNCTION mnemo._guard_flag(text, integer) IS
     'Whether a word has a flag: 1 a verb in its base form, 2 takes a particle, 4 stands between '
-    'subject and object, 8 an infinitive follows, 16 compares evenly, 32 exchanges. NULL for NULL.';
+    'subject and object, 8 an infinitive follows, 16 compares evenly, 32 exchanges, 64 a name. NULL '
+    'for NULL.';
 
 CREATE FUNCTION mnemo._guard_head(
     p_words text[],
@@ -2601,6 +2614,47 @@ END;
 COMMENT ON FUNCTION mnemo._guard_sense(text[], text[], integer) IS
     'One form for the synonyms of a word.';
 
+CREATE FUNCTION mnemo._guard_phrase(
+    p_words text[],
+    p_codes text[],
+    p_place integer,
+    p_step integer
+)
+RETURNS text
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_parts text[];
+    v_phrase text COLLATE "C" := mnemo._guard_sense(p_words, p_codes, p_place);
+    v_kind text COLLATE "C" := left(p_codes[p_place], 1);
+BEGIN
+    IF v_kind = 'i' THEN
+        v_parts := mnemo._guard_values(p_words[p_place]);
+        v_phrase := coalesce(v_parts[2], v_phrase);
+    END IF;
+    IF p_step < 0 AND (v_kind = 'u' OR v_parts[2] IS NOT NULL) THEN
+        RETURN v_phrase;
+    END IF;
+    FOR i IN 1 .. 2 LOOP
+        p_place := p_place + p_step;
+        IF v_kind IN ('#', 'i') AND left(p_codes[p_place], 1) = 'u' THEN
+            RETURN mnemo._guard_sense(p_words, p_codes, p_place);
+        END IF;
+        v_kind := left(p_codes[p_place], 1);
+        EXIT WHEN v_kind IS NULL OR strpos('cwsabu#i', v_kind) = 0
+            OR p_step < 0 AND (strpos('ab#i', v_kind) > 0 OR mnemo._guard_flag(p_codes[p_place], 7));
+        v_phrase := CASE WHEN p_step > 0
+            THEN v_phrase || ' ' || mnemo._guard_sense(p_words, p_codes, p_place)
+            ELSE mnemo._guard_sense(p_words, p_codes, p_place) || ' ' || v_phrase END;
+    END LOOP;
+    RETURN v_phrase;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._guard_phrase(text[], text[], integer, integer) IS
+    'Up to three words of content in a row, from one place on (1) or back (-1): account A, version '
+    '12; of an amount of money or the like the unit alone.';
+
 CREATE FUNCTION mnemo._guard_noun(
     p_words text[],
     p_codes text[],
@@ -2615,10 +2669,9 @@ DECLARE
 BEGIN
     FOR i IN REVERSE p_place - 1 .. greatest(p_place - 10, 1) LOOP
         v_kind := left(p_codes[i], 1);
-        IF v_kind IN ('c', 's', 'u') THEN
-            RETURN mnemo._guard_sense(p_words, p_codes, i);
-        ELSIF v_kind = 'i' AND cardinality(mnemo._guard_values(p_words[i])) > 1 THEN
-            RETURN (mnemo._guard_values(p_words[i]))[2];
+        IF v_kind IN ('c', 's', 'u')
+            OR v_kind = 'i' AND cardinality(mnemo._guard_values(p_words[i])) > 1 THEN
+            RETURN mnemo._guard_phrase(p_words, p_codes, i, -1);
         END IF;
         EXIT WHEN v_kind = '|';
     END LOOP;
@@ -2646,7 +2699,6 @@ DECLARE
     v_place integer;                     -- of what is governed
     v_head text COLLATE "C";
     v_next text COLLATE "C";
-    v_unit boolean;
     v_noun text COLLATE "C";
     v_from boolean := false;
     v_even boolean := false;
@@ -2658,7 +2710,7 @@ DECLARE
 BEGIN
     FOR i IN 1 .. cardinality(p_words) LOOP
         v_kind := left(p_codes[i], 1);
-        CONTINUE WHEN strpos('wo&z', v_kind) = 0;
+        CONTINUE WHEN strpos('wcabo&z', v_kind) = 0;
         v_word := p_words[i];
         v_marker := NULL;
         IF v_kind = 'o' THEN
@@ -2675,18 +2727,25 @@ BEGIN
             IF v_marker NOT IN ('to', 'by', 'than', 'into', 'onto', 'toward', 'behind') THEN
                 v_out := v_out || ('m' || v_marker);
             END IF;
-        ELSIF v_kind = 'w' THEN
-            CONTINUE WHEN right(p_codes[i], 1) <> '~';
+        ELSIF strpos('wcab', v_kind) > 0 THEN
             v_even := v_even OR mnemo._guard_flag(p_codes[i], 16);
             v_swap := v_swap OR mnemo._guard_flag(p_codes[i], 32);
-            CONTINUE WHEN NOT mnemo._guard_flag(p_codes[i], 4) OR i = 1;
-            -- A verb directly after its subject.
+            -- A verb directly after its subject: a known one, or any word between two names.
+            CONTINUE WHEN i = 1 OR p_codes[i] = 'cp' OR NOT mnemo._guard_flag(p_codes[i], 4)
+                AND (p_codes[i - 1] <> 'cp' OR coalesce(p_codes[i + 1], '') <> 'cp');
             CONTINUE WHEN strpos('csuab', left(p_codes[i - 1], 1)) = 0
                 AND (left(p_codes[i - 1], 1) <> 'w' OR mnemo._guard_flag(p_codes[i - 1], 1));
             v_place := mnemo._guard_head(p_words, p_codes, i);
             CONTINUE WHEN v_place IS NULL;
-            v_noun := mnemo._guard_sense(p_words, p_codes, i - 1);
-            v_head := mnemo._guard_sense(p_words, p_codes, v_place);
+            -- Before the meeting send it: what a preposition governs is no subject.
+            v_kind := '';
+            FOR j IN REVERSE i - 2 .. greatest(i - 6, 1) LOOP
+                v_kind := left(p_codes[j], 1);
+                EXIT WHEN strpos('.cwsabu#i', v_kind) = 0;
+            END LOOP;
+            CONTINUE WHEN v_kind IN ('p', 'o', 'k', 'z', '&');
+            v_noun := mnemo._guard_phrase(p_words, p_codes, i - 1, -1);
+            v_head := mnemo._guard_phrase(p_words, p_codes, v_place, 1);
             v_out := v_out || ('m' || rtrim(v_word, 's')
                 || CASE WHEN v_noun < v_head THEN ' (ascending)' ELSE ' (descending)' END);
             CONTINUE;
@@ -2716,14 +2775,11 @@ BEGIN
         END;
         IF v_kind = 'i' AND v_next IS NULL THEN
             v_next := (mnemo._guard_values(p_words[v_place]))[2];
-            v_unit := v_next IS NOT NULL;
-        ELSE
-            v_unit := left(p_codes[v_place + 1], 1) = 'u';
         END IF;
         IF v_next IS NOT NULL THEN
             v_out := v_out || ('v' || v_marker || ' ' || v_next);
-            v_head := CASE WHEN v_unit THEN v_next ELSE v_head || ' ' || v_next END;
         END IF;
+        v_head := mnemo._guard_phrase(p_words, p_codes, v_place, 1);
         IF v_marker = 'from' THEN
             v_source := v_head;
         ELSIF v_marker = 'to' THEN
@@ -2786,18 +2842,22 @@ BEGIN
         v_code := coalesce(p_codes[i], '|0');
         v_kind := left(v_code, 1);
         -- Most words are neither a quantity nor next to one.
-        IF strpos('#iqutmd', v_kind) = 0 AND NOT v_open THEN
-            CONTINUE;
-        END IF;
+        CONTINUE WHEN strpos('#iqutmd', v_kind) = 0 AND NOT v_open;
         v_open := v_kind IN ('#', 'i', 'd', 'm');
         v_word := coalesce(p_words[i], '.');
         v_payload := substr(v_code, 3);
         v_before := coalesce(p_words[i - 1], '');
         v_kind_before := coalesce(left(p_codes[i - 1], 1), '|');
-        v_prev := CASE WHEN strpos('cwabsq', v_kind_before) > 0 THEN v_before END;
+        v_prev := CASE
+            WHEN strpos('cwsq', v_kind_before) > 0 AND NOT mnemo._guard_flag(p_codes[i - 1], 1)
+                THEN v_before
+        END;
         IF v_kind = 'i' AND v_word ~ '^[1-9][0-9]{0,14}$' THEN
             v_kind := '#';
             v_payload := v_word;
+        ELSIF v_word = 'am' AND v_kind_before IN ('#', 'i') THEN
+            v_kind := 'u';
+            v_payload := 'am';
         ELSIF v_word = 'second' AND (
             v_kind_before IN ('#', 'i') OR v_before IN ('a', 'per', 'every', 'each')
         ) THEN
@@ -3024,7 +3084,7 @@ BEGIN
                         v_out := v_out || (CASE WHEN left(v_codes[i - 1], 1) IN ('p', 'o', 'k')
                             OR v_words[i - 1] IN ('with', 'mit') THEN 'N' ELSE 'n' END
                             || v_word);
-                        v_code := 'c0';
+                        v_code := 'cp';
                         v_kind := 'c';
                     END IF;
                 ELSIF NOT v_sentence AND v_kind IN ('.', ',', '&', 'p', 'o', 'k', 'd')
@@ -3058,7 +3118,7 @@ BEGIN
     IF v_seen ~ ' [abkzd#]' THEN
         v_out := v_out || mnemo._guard_opposites(v_words, v_codes);
     END IF;
-    IF v_seen ~ ' [oz]|~' THEN
+    IF v_seen ~ ' [oz]|~| [ab][4-7]| cp [cw][^p]+ cp' THEN
         v_out := v_out || mnemo._guard_order(v_words, v_codes);
     END IF;
     IF v_seen ~ ' [#idqutm]' THEN

@@ -13,7 +13,7 @@ RETURN $list$
 not: not no never none neither nor without cannot nothing nobody nowhere hardly except excluding
 not: don't doesn't didn't isn't aren't wasn't weren't can't couldn't won't wouldn't shouldn't
 not: mustn't hasn't haven't hadn't ain't needn't mightn't shan't dont doesnt didnt isnt arent wasnt
-not: werent cant couldnt wont wouldnt shouldnt mustnt hasnt havent hadnt aint lacking minus unless
+not: werent cant couldnt wont wouldnt shouldnt mustnt hasnt havent hadnt aint lacking unless
 not: inactive invalid incorrect incomplete inaccurate insecure inconsistent insufficient ineligible
 not: inappropriate inaccessible incompatible inefficient ineffective informal inadequate
 not: insignificant impossible improper impolite immature immutable imperfect immobile irregular
@@ -38,6 +38,7 @@ pair: / decline~ diminish~ reduction drop~~ fall falls fell falling fallen
 pair: more greater bigger larger exceed~ / less fewer smaller
 pair: most highest biggest largest maximum maximal max maximize~ maximise~ top greatest
 pair: / least lowest smallest fewest minimum minimal min minimize~ minimise~ bottom
+weak: plus / minus
 weak: open~ reopen~ / close~ shut shuts shutting closure
 weak: start~ begin begins beginning began begun launch~ resume~ / stop~~ end~ finish~ halt~ quit
 weak: / terminate~ pause~
@@ -126,7 +127,7 @@ pair: local locally onsite / remote remotely offsite
 pair: legal legally lawful / unlawful
 pair: guilty / innocent
 weak: alive / dead
-weak: birth born / death died die dies dying
+weak: birth born / death died dying
 weak: attack~ offense offensive / defend~ defense defensive
 pair: ally allies friend+ / enemy enemies foe+
 weak: love~ adore~ / hate~ detest~

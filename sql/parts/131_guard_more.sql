@@ -20,7 +20,7 @@ skip: every all both other another such own ok okay oh hi hey hello yes yeah wel
 skip: i'm i'd i'll i've it's that's what's who's where's how's there's here's o'clock ours theirs re
 skip: eg ie etc vs mr mrs ms dr whether because get gets getting got gotten want wants
 skip: need needs like kindly exactly actually currently still even ever already again soon much many
-skip: ha ya yo uh um eh ah ex id tv pc pt co st ya ye kinda gonna wanna gotta
+skip: ha ya yo uh um eh ah ex ye kinda gonna wanna gotta
 eager: how want wants wanted need needs needed like going have has had able unable try tries trying
 eager: tried wish ready used supposed ought allowed required forgot remember learn plan planning
 eager: hoping hope time way ways steps best safe easy hard possible difficult enough love prefer
@@ -67,6 +67,8 @@ tie: pay pays paid owe~ invite~ beat beats defeat~ notify~ manage~ supervise~
 tie: lead leads led follow~ love~ hate~ trust~ own~ contain~ precede~ exceed~ outperform~
 tie: hire~ sue~ acquire~ extend~ inherit~ invoke~ outrank~ owe attack~ replace~ kill~ eat~
 tie: marry marries married teach teaches taught like likes mention~
+tie: lend lends lending lent borrow~ buy buys bought sell sells sold send sends sent inform~ warn~
+tie: infect~ treat~ inhibit~ regulate~ orbit~ protect~ feed feeds fed calls uses owns hires
 tie: cite~ override~ implement~ trigger~ depend~ affect~
 tie: influence~ employ~ sponsor~ represent~ accuse~ blame~ tell tells told know
 tie: knows knew meet meets met see sees saw divide~ imply implies implied inherits supersede~ chase~
@@ -91,7 +93,7 @@ unit: / ml milliliter+ millilitre+ / gallon+ gal / cup+ / tablespoon+ tbsp / tea
 unit: / celsius / fahrenheit / kelvin / kb kilobyte+ kib / mb megabyte+ mib / gb gigabyte+ gib gigs
 unit: / tb terabyte+ tib / pb petabyte+ / kbps / mbps / gbps / hz hertz / khz / mhz / ghz
 unit: / watt+ / kw kilowatt+ / kwh / volt+ / ms millisecond+ / mph / kph kmh / % percent pct
-unit: / $ usd dollar+ us$ bucks / eur euro+ / gbp / jpy yen / inr rupee+ / cny yuan rmb / chf franc+
+unit: / $ usd dollar+ us$ bucks / eur euro+ \u20ac / gbp \u00a3 / jpy yen \u00a5 / inr rupee+ \u20b9 / cny yuan rmb / chf franc+
 unit: / cad / aud / sek / nok / dkk / krw / btc bitcoin+ / cent+ / pence / peso+ / ruble+ rub
 unit: / cal calorie+ kcal / pm p.m / ppm / rpm / psi / fps / dpi
 time: today / tomorrow tmrw tmr / yesterday / tonight / monday+ mon / tuesday+ tue tues

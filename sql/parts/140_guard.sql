@@ -58,7 +58,11 @@ WITH line AS (
       FROM unnest(p_lists) WITH ORDINALITY AS l(list, language)
      CROSS JOIN string_to_table(
             -- A line that starts with a divider goes on with the line before.
-            regexp_replace(btrim(l.list, E'\n') COLLATE "C", E'\n[a-z-]+: /', ' /', 'g'), E'\n'
+            regexp_replace(
+                (('"' || replace(btrim(l.list, E'\n'), E'\n', E'\\n') || '"')::jsonb #>> '{}') COLLATE "C",
+                E'\n[a-z-]+: /', ' /', 'g'
+            ),
+            E'\n'
         ) WITH ORDINALITY AS n(line, number)
 ), entry AS (
     SELECT n.language, n.number, n.section, s.place AS side, e.place, e.entry,

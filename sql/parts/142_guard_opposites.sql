@@ -11,7 +11,8 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (ascii(substr(p_code, 2, 1)) - 48) & p_flag > 0;
 COMMENT ON FUNCTION mnemo._guard_flag(text, integer) IS
     'Whether a word has a flag: 1 a verb in its base form, 2 takes a particle, 4 stands between '
-    'subject and object, 8 an infinitive follows, 16 compares evenly, 32 exchanges. NULL for NULL.';
+    'subject and object, 8 an infinitive follows, 16 compares evenly, 32 exchanges, 64 a name. NULL '
+    'for NULL.';
 
 CREATE FUNCTION mnemo._guard_head(
     p_words text[],

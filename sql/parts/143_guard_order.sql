@@ -18,6 +18,47 @@ END;
 COMMENT ON FUNCTION mnemo._guard_sense(text[], text[], integer) IS
     'One form for the synonyms of a word.';
 
+CREATE FUNCTION mnemo._guard_phrase(
+    p_words text[],
+    p_codes text[],
+    p_place integer,
+    p_step integer
+)
+RETURNS text
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_parts text[];
+    v_phrase text COLLATE "C" := mnemo._guard_sense(p_words, p_codes, p_place);
+    v_kind text COLLATE "C" := left(p_codes[p_place], 1);
+BEGIN
+    IF v_kind = 'i' THEN
+        v_parts := mnemo._guard_values(p_words[p_place]);
+        v_phrase := coalesce(v_parts[2], v_phrase);
+    END IF;
+    IF p_step < 0 AND (v_kind = 'u' OR v_parts[2] IS NOT NULL) THEN
+        RETURN v_phrase;
+    END IF;
+    FOR i IN 1 .. 2 LOOP
+        p_place := p_place + p_step;
+        IF v_kind IN ('#', 'i') AND left(p_codes[p_place], 1) = 'u' THEN
+            RETURN mnemo._guard_sense(p_words, p_codes, p_place);
+        END IF;
+        v_kind := left(p_codes[p_place], 1);
+        EXIT WHEN v_kind IS NULL OR strpos('cwsabu#i', v_kind) = 0
+            OR p_step < 0 AND (strpos('ab#i', v_kind) > 0 OR mnemo._guard_flag(p_codes[p_place], 7));
+        v_phrase := CASE WHEN p_step > 0
+            THEN v_phrase || ' ' || mnemo._guard_sense(p_words, p_codes, p_place)
+            ELSE mnemo._guard_sense(p_words, p_codes, p_place) || ' ' || v_phrase END;
+    END LOOP;
+    RETURN v_phrase;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._guard_phrase(text[], text[], integer, integer) IS
+    'Up to three words of content in a row, from one place on (1) or back (-1): account A, version '
+    '12; of an amount of money or the like the unit alone.';
+
 CREATE FUNCTION mnemo._guard_noun(
     p_words text[],
     p_codes text[],
@@ -32,10 +73,9 @@ DECLARE
 BEGIN
     FOR i IN REVERSE p_place - 1 .. greatest(p_place - 10, 1) LOOP
         v_kind := left(p_codes[i], 1);
-        IF v_kind IN ('c', 's', 'u') THEN
-            RETURN mnemo._guard_sense(p_words, p_codes, i);
-        ELSIF v_kind = 'i' AND cardinality(mnemo._guard_values(p_words[i])) > 1 THEN
-            RETURN (mnemo._guard_values(p_words[i]))[2];
+        IF v_kind IN ('c', 's', 'u')
+            OR v_kind = 'i' AND cardinality(mnemo._guard_values(p_words[i])) > 1 THEN
+            RETURN mnemo._guard_phrase(p_words, p_codes, i, -1);
         END IF;
         EXIT WHEN v_kind = '|';
     END LOOP;
@@ -63,7 +103,6 @@ DECLARE
     v_place integer;                     -- of what is governed
     v_head text COLLATE "C";
     v_next text COLLATE "C";
-    v_unit boolean;
     v_noun text COLLATE "C";
     v_from boolean := false;
     v_even boolean := false;
@@ -75,7 +114,7 @@ DECLARE
 BEGIN
     FOR i IN 1 .. cardinality(p_words) LOOP
         v_kind := left(p_codes[i], 1);
-        CONTINUE WHEN strpos('wo&z', v_kind) = 0;
+        CONTINUE WHEN strpos('wcabo&z', v_kind) = 0;
         v_word := p_words[i];
         v_marker := NULL;
         IF v_kind = 'o' THEN
@@ -92,18 +131,25 @@ BEGIN
             IF v_marker NOT IN ('to', 'by', 'than', 'into', 'onto', 'toward', 'behind') THEN
                 v_out := v_out || ('m' || v_marker);
             END IF;
-        ELSIF v_kind = 'w' THEN
-            CONTINUE WHEN right(p_codes[i], 1) <> '~';
+        ELSIF strpos('wcab', v_kind) > 0 THEN
             v_even := v_even OR mnemo._guard_flag(p_codes[i], 16);
             v_swap := v_swap OR mnemo._guard_flag(p_codes[i], 32);
-            CONTINUE WHEN NOT mnemo._guard_flag(p_codes[i], 4) OR i = 1;
-            -- A verb directly after its subject.
+            -- A verb directly after its subject: a known one, or any word between two names.
+            CONTINUE WHEN i = 1 OR p_codes[i] = 'cp' OR NOT mnemo._guard_flag(p_codes[i], 4)
+                AND (p_codes[i - 1] <> 'cp' OR coalesce(p_codes[i + 1], '') <> 'cp');
             CONTINUE WHEN strpos('csuab', left(p_codes[i - 1], 1)) = 0
                 AND (left(p_codes[i - 1], 1) <> 'w' OR mnemo._guard_flag(p_codes[i - 1], 1));
             v_place := mnemo._guard_head(p_words, p_codes, i);
             CONTINUE WHEN v_place IS NULL;
-            v_noun := mnemo._guard_sense(p_words, p_codes, i - 1);
-            v_head := mnemo._guard_sense(p_words, p_codes, v_place);
+            -- Before the meeting send it: what a preposition governs is no subject.
+            v_kind := '';
+            FOR j IN REVERSE i - 2 .. greatest(i - 6, 1) LOOP
+                v_kind := left(p_codes[j], 1);
+                EXIT WHEN strpos('.cwsabu#i', v_kind) = 0;
+            END LOOP;
+            CONTINUE WHEN v_kind IN ('p', 'o', 'k', 'z', '&');
+            v_noun := mnemo._guard_phrase(p_words, p_codes, i - 1, -1);
+            v_head := mnemo._guard_phrase(p_words, p_codes, v_place, 1);
             v_out := v_out || ('m' || rtrim(v_word, 's')
                 || CASE WHEN v_noun < v_head THEN ' (ascending)' ELSE ' (descending)' END);
             CONTINUE;
@@ -133,14 +179,11 @@ BEGIN
         END;
         IF v_kind = 'i' AND v_next IS NULL THEN
             v_next := (mnemo._guard_values(p_words[v_place]))[2];
-            v_unit := v_next IS NOT NULL;
-        ELSE
-            v_unit := left(p_codes[v_place + 1], 1) = 'u';
         END IF;
         IF v_next IS NOT NULL THEN
             v_out := v_out || ('v' || v_marker || ' ' || v_next);
-            v_head := CASE WHEN v_unit THEN v_next ELSE v_head || ' ' || v_next END;
         END IF;
+        v_head := mnemo._guard_phrase(p_words, p_codes, v_place, 1);
         IF v_marker = 'from' THEN
             v_source := v_head;
         ELSIF v_marker = 'to' THEN

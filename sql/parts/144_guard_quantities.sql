@@ -33,18 +33,22 @@ BEGIN
         v_code := coalesce(p_codes[i], '|0');
         v_kind := left(v_code, 1);
         -- Most words are neither a quantity nor next to one.
-        IF strpos('#iqutmd', v_kind) = 0 AND NOT v_open THEN
-            CONTINUE;
-        END IF;
+        CONTINUE WHEN strpos('#iqutmd', v_kind) = 0 AND NOT v_open;
         v_open := v_kind IN ('#', 'i', 'd', 'm');
         v_word := coalesce(p_words[i], '.');
         v_payload := substr(v_code, 3);
         v_before := coalesce(p_words[i - 1], '');
         v_kind_before := coalesce(left(p_codes[i - 1], 1), '|');
-        v_prev := CASE WHEN strpos('cwabsq', v_kind_before) > 0 THEN v_before END;
+        v_prev := CASE
+            WHEN strpos('cwsq', v_kind_before) > 0 AND NOT mnemo._guard_flag(p_codes[i - 1], 1)
+                THEN v_before
+        END;
         IF v_kind = 'i' AND v_word ~ '^[1-9][0-9]{0,14}$' THEN
             v_kind := '#';
             v_payload := v_word;
+        ELSIF v_word = 'am' AND v_kind_before IN ('#', 'i') THEN
+            v_kind := 'u';
+            v_payload := 'am';
         ELSIF v_word = 'second' AND (
             v_kind_before IN ('#', 'i') OR v_before IN ('a', 'per', 'every', 'each')
         ) THEN

@@ -118,7 +118,7 @@ BEGIN
                         v_out := v_out || (CASE WHEN left(v_codes[i - 1], 1) IN ('p', 'o', 'k')
                             OR v_words[i - 1] IN ('with', 'mit') THEN 'N' ELSE 'n' END
                             || v_word);
-                        v_code := 'c0';
+                        v_code := 'cp';
                         v_kind := 'c';
                     END IF;
                 ELSIF NOT v_sentence AND v_kind IN ('.', ',', '&', 'p', 'o', 'k', 'd')
@@ -152,7 +152,7 @@ BEGIN
     IF v_seen ~ ' [abkzd#]' THEN
         v_out := v_out || mnemo._guard_opposites(v_words, v_codes);
     END IF;
-    IF v_seen ~ ' [oz]|~' THEN
+    IF v_seen ~ ' [oz]|~| [ab][4-7]| cp [cw][^p]+ cp' THEN
         v_out := v_out || mnemo._guard_order(v_words, v_codes);
     END IF;
     IF v_seen ~ ' [#idqutm]' THEN
