@@ -11,16 +11,19 @@ from tests.support.server import Server
 
 
 @pytest.fixture(scope="session")
-def common_dsn(server: Server, template: str) -> Iterator[str]:
-    """A database with mnemo_pg installed and experience memory on; nothing is committed to it."""
-    yield server.create_database("test_common", template)
+def common(server: Server, template: str) -> Iterator[psycopg.Connection]:
+    """A connection to a database of its own, in which nothing is committed.
+
+    One for all tests, because the functions of a fresh session are compiled anew.
+    """
+    with psycopg.connect(server.create_database("test_common", template)) as conn:
+        yield conn
     server.drop_database("test_common")
 
 
 @pytest.fixture
-def tx(common_dsn: str) -> Iterator[psycopg.Connection]:
+def tx(common: psycopg.Connection) -> Iterator[psycopg.Connection]:
     """A connection in a transaction that is rolled back after the test."""
-    with psycopg.connect(common_dsn) as conn:
-        conn.execute("SELECT 1")
-        yield conn
-        conn.rollback()
+    common.execute("SELECT 1")
+    yield common
+    common.rollback()

@@ -62,6 +62,7 @@ NULL = Answer(1, {"": None})
 FALSE = Answer(1, {"": False})
 SILENT = Answer(1, {"stored": False, "id": None, "status": "below_threshold"})
 BLANK = Answer(1, {"hit": False, "id": None, "reason": "blank_query", "candidates_considered": 0})
+EXPLAINED = Answer(1, {"id": None, "verdict": "blank_query"})
 
 # A call of each function that is good.
 GOOD: dict[str, dict[str, Any]] = {
@@ -73,6 +74,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "bind_role": {"role": "pg_monitor", "org_id": "acme"},
     "unbind_role": {"role": "pg_monitor", "org_id": "acme", "agent_id": "bot"},
     "signature_tokens": {"query": "x"},
+    "guard_tokens": {"query": "x"},
     "jaccard": {"a": ["x"], "b": ["x"]},
     "canonical_predicate": {"text": "x"},
     "remember": {"content": "x"},
@@ -88,6 +90,7 @@ GOOD: dict[str, dict[str, Any]] = {
     },
     "recall_plan": {"query": "x"},
     "recall_plans": {"query": "x"},
+    "explain_recall_plan": {"query": "x"},
     "get_plan": {"id": Id("plan")},
     "list_plans": {},
 }
@@ -111,9 +114,10 @@ def _names() -> Iterator[Case]:
                 yield Case(function, {parameter: bad}, "22023", f"p_{parameter}")
 
 
-# Which functions have who, by the contract.
+RECALLS = ("recall_plan", "recall_plans", "explain_recall_plan")
+# Which functions have who.
 WHO = ("remember", "get_memories", "recall", "check_permission", "forget", "share", "unshare",
-       "remember_plan", "recall_plan", "recall_plans", "get_plan", "list_plans")  # fmt: skip
+       "remember_plan", *RECALLS, "get_plan", "list_plans")  # fmt: skip
 
 
 def _parameters(function: str) -> set[str]:
@@ -134,8 +138,8 @@ def _labels() -> Iterator[Case]:
         ("recall", "strategy", "recent"), ("recall", "scope", "public"),
         ("check_permission", "permission", "read"), ("share", "permission", "read"),
         ("forget", "strategy", "soft_delete"), ("remember_plan", "scope", "public"),
-        ("remember_plans", "on_error", "skip"), ("recall_plan", "guard", "off"),
-        ("recall_plans", "guard", "off"), ("grant_access", "level", "tenant"),
+        ("remember_plans", "on_error", "skip"), ("grant_access", "level", "tenant"),
+        *((function, "guard", good) for function in RECALLS for good in ("off", "strict")),
     ):  # fmt: skip
         for bad in (*BLANKS, "nonsense", good.upper(), good.title(), f" {good}", f"{good} ",
                     f"{good}\n", good[:-1], "*", "x" * 1000, f"{good},{good}"):  # fmt: skip
@@ -161,13 +165,15 @@ def _texts() -> Iterator[Case]:
     """Optional identifiers: blank, over 256 characters."""
     for function, parameters in (
         ("remember", "source_id thread_id created_by subject predicate location idempotency_key"),
-        ("recall", "thread_id"), ("recall_plan", "context"), ("recall_plans", "context"),
+        ("recall", "thread_id"), *((function, "context") for function in RECALLS),
         ("remember_plan", "context thread_id source_id idempotency_key"),
     ):  # fmt: skip
         for parameter in parameters.split():
             for bad in BLANKS:
                 yield Case(function, {parameter: bad}, "22023", f"p_{parameter}")
-            for long in ("x" * 257, "é" * 257, "x" * 1_000_000):
+            # In a predicate only ASCII counts, and arguments are checked before limits.
+            other = "x1" * 129 if parameter == "predicate" else "é" * 257
+            for long in ("x" * 257, other, "x" * 1_000_000):
                 yield Case(function, {parameter: long}, "54000", f"p_{parameter}")
     for bad in ("日本", "_", "-–—", "\u200b", "é"):
         yield Case("remember", {"predicate": bad}, "22023", "p_predicate")
@@ -204,7 +210,7 @@ def _numbers() -> Iterator[Case]:
     ):  # fmt: skip
         for bad in (NAN, INF, -INF, -0.1, 1.1, -5e-324, 1.0000000000000002, 1e308):
             yield Case(function, {parameter: bad}, "22023", f"p_{parameter}")
-    for function in ("recall_plan", "recall_plans"):
+    for function in RECALLS:
         for bad in (NAN, INF, -INF, 0, -1, 0.29999999, 1.0000000000000002, 2):
             changes = {"similarity_threshold": bad}
             yield Case(function, changes, "22023", "p_similarity_threshold")
@@ -294,10 +300,10 @@ def _contents() -> Iterator[Case]:
         f'{{"a": {_deep(5000)}}}',
     ):  # fmt: skip
         yield Case("remember", {"metadata": metadata}, "54000", "p_metadata")
-    for function in ("remember_plan", "recall_plan", "recall_plans", "signature_tokens", "recall"):
+    for function in ("remember_plan", *RECALLS, "signature_tokens", "guard_tokens", "recall"):
         yield Case(function, {"query": "x" * 100_001}, "54000", "p_query")
         yield Case(function, {"query": "漢" * 100_001}, "54000", "p_query")
-        if function != "recall":
+        if function not in ("recall", "guard_tokens"):
             yield Case(function, {"query": _words(20_001)}, "54000", "p_query")
             han = "".join(map(chr, range(0x4E00, 0x4E00 + 20_002)))
             yield Case(function, {"query": han}, "54000", "p_query")
@@ -311,7 +317,7 @@ def _contents() -> Iterator[Case]:
     for weights in ("{}", '{"recency": 1}', "null", "[]"):
         yield Case("recall", {"weights": weights}, "22023", "p_weights")
     # Questions that are no question.
-    for function, answer in (("recall_plan", BLANK), ("recall_plans", NO_ROWS)):
+    for function, answer in zip(RECALLS, (BLANK, NO_ROWS, EXPLAINED), strict=True):
         yield Case(function, {"query": None}, "22023", "p_query")
         for blank in BLANKS:
             yield Case(function, {"query": blank}, answer)
@@ -428,7 +434,7 @@ def _administration() -> Iterator[Case]:
                       ("default_org_id", "*"), ("minimum_threshold", "0")):  # fmt: skip
         yield Case("configure", {"name": name, "value": bad}, "22023", "p_value")
     yield Case("configure", {"name": "default_org_id", "org_id": "acme"}, "22023", "p_org_id")
-    yield Case("configure", {"name": "guard", "value": None}, Answer(1, {"": "off"}))
+    yield Case("configure", {"name": "guard", "value": None}, Answer(1, {"": "strict"}))
 
 
 def _pure() -> Iterator[Case]:
@@ -439,9 +445,11 @@ def _pure() -> Iterator[Case]:
         yield Case("jaccard", {parameter: []}, Answer(1, {"": 0}))
     yield Case("jaccard", {"a": [], "b": []}, Answer(1, {"": 0}))
     yield Case("signature_tokens", {"query": None}, NULL)
+    yield Case("guard_tokens", {"query": None}, NO_ROWS)
     yield Case("canonical_predicate", {"text": None}, NULL)
     for blank in BLANKS:
         yield Case("signature_tokens", {"query": blank}, Answer(1, {"": []}))
+        yield Case("guard_tokens", {"query": blank}, NO_ROWS)
         yield Case("canonical_predicate", {"text": blank}, Answer(1, {"": ""}))
 
 

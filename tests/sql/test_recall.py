@@ -454,7 +454,7 @@ def test_plans_are_never_recalled(tx: psycopg.Connection) -> None:
 # ---- reads are reads
 
 READS = ("get_memories", "recall", "check_permission", "setting", "recall_plan", "recall_plans",
-         "get_plan", "list_plans")  # fmt: skip
+         "explain_recall_plan", "get_plan", "list_plans")  # fmt: skip
 
 
 @pytest.mark.parametrize("function", READS)
@@ -476,7 +476,7 @@ def test_reads_work_in_a_read_only_transaction_and_write_nothing(
         "get_memories": {"ids": [memory]}, "recall": {"query": "x"},
         "check_permission": {"id": memory, "permission": "share"}, "setting": {"name": "guard"},
         "recall_plan": {"query": "how to pay"}, "recall_plans": {"query": "how to pay"},
-        "get_plan": {"id": plan}, "list_plans": {},
+        "explain_recall_plan": {"query": "how to pay"}, "get_plan": {"id": plan}, "list_plans": {},
     }  # fmt: skip
     assert sorted(calls) == sorted(READS)
     with psycopg.connect(dsn) as reader:

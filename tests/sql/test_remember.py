@@ -456,6 +456,28 @@ def test_a_second_writer_waits_for_the_first(
     assert scalar(db, "SELECT count(*) FROM mnemo.memory") == 1
 
 
+def test_repeats_of_a_key_do_not_wait_for_each_other(dsn: str, db: psycopg.Connection) -> None:
+    """A repeat writes nothing, so nobody can wait for it, let alone deadlock with it."""
+    keys = ("k1", "k2")
+    first = {key: row(db, "remember", content="x", idempotency_key=key)["id"] for key in keys}
+    with psycopg.connect(dsn) as one, psycopg.connect(dsn) as two:
+        two.execute("SET lock_timeout = '3s'")
+        for conn, order in ((one, keys), (two, keys[::-1]), (one, keys[::-1]), (two, keys)):
+            for key in order:
+                answer = row(conn, "remember", content="x", idempotency_key=key)
+                assert (answer["id"], answer["status"]) == (first[key], "repeated")
+
+
+def test_a_key_whose_record_is_gone_from_the_table_is_free(tx: psycopg.Connection) -> None:
+    """As after a hard delete, which leaves no answer to repeat."""
+    made = row(tx, "remember", content="x", idempotency_key="k")
+    tx.execute("DELETE FROM mnemo.memory WHERE id = %s", (made["id"],))
+    again = row(tx, "remember", content="x", idempotency_key="k")
+    assert again["status"] == "stored"
+    assert again["id"] != made["id"]
+    assert row(tx, "remember", content="x", idempotency_key="k")["id"] == again["id"]
+
+
 def test_a_key_committed_after_the_snapshot_asks_for_a_retry(
     dsn: str, db: psycopg.Connection
 ) -> None:

@@ -15,7 +15,7 @@ from tests.support.server import Server
 
 DEFAULTS = {
     "experience_memory": "off", "similarity_threshold": "0.7", "minimum_threshold": "0.3",
-    "success_threshold": "0.5", "guard": "off", "default_agent_id": "default",
+    "success_threshold": "0.5", "guard": "strict", "default_agent_id": "default",
     "default_org_id": "default",
 }  # fmt: skip
 OTHER = {
@@ -88,7 +88,7 @@ def test_override_of_an_organisation(tx: psycopg.Connection, name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "values"),
     [
-        ("experience_memory", ["on", "off"]), ("guard", ["off"]),
+        ("experience_memory", ["on", "off"]), ("guard", ["strict", "meaning", "off"]),
         ("similarity_threshold", ["0", "1", "0.5", "0.70", "1.0", "0.123456789012345"]),
         ("minimum_threshold", ["0.1", "1", "0.000000000000001"]),
         ("success_threshold", ["0", "0.0", "1", "0.999999999999999"]),
@@ -111,7 +111,7 @@ BAD_NAMES = ["", " ", "*", "a b", "a%", "é", "a\n", "a*", "a'b", "a" * 257, "\u
     ("name", "values"),
     [
         ("experience_memory", ["", " ", "ON", "On", "true", "1", "yes", "on ", "\u3000", "o"]),
-        ("guard", ["", "OFF", "none", "off ", "\u00a0", "0"]),
+        ("guard", ["", "OFF", "Strict", "none", "off ", "\u00a0", "0", "strict,off"]),
         ("similarity_threshold", BAD_NUMBERS), ("success_threshold", BAD_NUMBERS),
         ("minimum_threshold", [*BAD_NUMBERS, "0", "0.0", "0.000000000000000"]),
         ("default_agent_id", BAD_NAMES), ("default_org_id", BAD_NAMES),
@@ -186,6 +186,7 @@ def test_ordinary_memory_does_not_need_the_mode(tx: psycopg.Connection) -> None:
 
 def test_similarity_threshold(tx: psycopg.Connection) -> None:
     """The threshold of a recall that names none; 3 of 6 words are 0.5 exactly."""
+    _set(tx, "guard", "off")
     plan = _plan(tx)
     query = "one two three"
     assert row(tx, "recall_plan", query=query)["reason"] == "none_similar"
@@ -271,11 +272,32 @@ def test_success_threshold(
     assert _plan(tx, outcome_score=score, org_id="acme")["stored"] == stored
 
 
-def test_guard(tx: psycopg.Connection) -> None:
-    """The setting stands in where a call names no guard."""
-    _plan(tx)
-    for guard in (None, "off"):
-        assert row(tx, "recall_plan", query="one two three four five six", guard=guard)["hit"]
+@pytest.mark.parametrize(
+    ("stored", "asked", "refused_by"),
+    [
+        ("How to turn on dark mode?", "How to turn off dark mode?", ("strict", "meaning")),
+        ("invoices of vendor 17", "invoices of vendor 71", ("strict",)),
+        ("reset the work password", "Work password: the reset", ()),
+    ],
+)
+def test_guard(
+    tx: psycopg.Connection, stored: str, asked: str, refused_by: tuple[str, ...]
+) -> None:
+    """The setting stands in where a call names no guard; strict is the default."""
+    plan = _plan(tx, query=stored)
+    for guard in (None, "strict", "meaning", "off"):
+        _set(tx, "guard", guard)
+        hit = (guard or "strict") not in refused_by
+        found = row(tx, "recall_plan", query=asked)
+        assert found["id"] == (plan["id"] if hit else None), guard
+        assert (found["reason"] == "guarded") != hit
+        for named in ("strict", "meaning", "off"):
+            found = row(tx, "recall_plan", query=asked, guard=named)
+            assert found["hit"] == (named not in refused_by), (guard, named)
+    _set(tx, "guard", None)
+    _set(tx, "guard", "off", "acme")
+    _plan(tx, query=stored, org_id="acme")
+    assert row(tx, "recall_plan", query=asked, org_id="acme")["hit"]
     with refused("22023", "p_guard"):
         row(tx, "recall_plan", query="x", guard="Off")
 
