@@ -256,12 +256,16 @@ def write_and_recall(dsn: str) -> None:
     with psycopg.connect(dsn, user=APPLICATION, autocommit=True) as conn:
         query = "Where is the spare key of the archive cellar kept?"
         new = _plan(conn, query, agent="dee")
-        found = conn.execute(_RECALL.format(agent="'dee'", org="'acme'", more=""), {"q": query})
+        found = conn.execute(
+            _RECALL.format(agent="'dee'", org="'acme'", more=""), {"q": query}, binary=True
+        )
         row = found.fetchone()
         assert row is not None
         assert (row[0], str(row[1])) == (True, new)
         memory = _memory(conn, "the spare key", agent="dee", scope="shared")
         conn.execute("SELECT * FROM mnemo.share(%s::uuid, ARRAY['eve'], p_agent_id => 'dee',"
                      " p_org_id => 'acme')", [memory])  # fmt: skip
-        listed = conn.execute(_LISTED.format(agent="'eve'", org="'acme'", more="")).fetchall()
+        listed = conn.execute(
+            _LISTED.format(agent="'eve'", org="'acme'", more=""), binary=True
+        ).fetchall()
         assert memory in {str(row[1]) for row in listed}

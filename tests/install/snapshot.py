@@ -138,7 +138,7 @@ def of(conn: psycopg.Connection[Any]) -> Snapshot:
     conn.execute(
         "SET LOCAL search_path = pg_catalog; SET LOCAL IntervalStyle = 'postgres';"
         " SET LOCAL DateStyle = 'ISO'; SET LOCAL extra_float_digits = 1;"
-        " SET LOCAL standard_conforming_strings = on"
+        " SET LOCAL standard_conforming_strings = on; SET LOCAL bytea_output = 'hex'"
     )
     found: Snapshot = {}
     for section, query in QUERIES.items():
