@@ -1,10 +1,18 @@
--- What the guard knows of English. A list is lines of 'section: entries'; a longer section goes on
--- in further lines of the same name. After a word, ~ adds the forms of a regular verb (~~ with the
--- last consonant doubled) and + a plural. Where an entry has several words they are synonyms,
--- divided by commas, and the first one stands for all; entries are divided by spaces or, where
--- synonyms are possible, by slashes or semicolons. A word that stands in several sections keeps the
--- first of: not, part, near, order, pair, number, span, unit, time, join, prep, skip, word; verb,
--- phrasal, tie, eager and even add to whatever it is.
+-- What the guard knows of English. A list is lines of 'section: entries'; a line that starts with
+-- the divider ' / ' goes on with the line before. After a word, ~ adds the forms of a regular verb
+-- (~~ with the last consonant doubled), + a plural, and a colon makes it a mere label. Sections:
+--   pair      opposites, the sides divided by ' / ', the first word of a side standing for all of it
+--   weak      the same, but the first side is too common to be meaning: it counts as a value
+--   order, span, unit, time      synonyms divided by ' / ', the first word standing for all
+--   part, near, near-time, number      word=what it stands for
+--   not, parts, join, prep, skip, month, noun      plain words; noun: function words of a language
+--             that writes all nouns with a capital
+--   word, verb, phrasal, tie, eager, even, swap    words that may also stand in another section:
+--             ordinary first words of a question, verbs in their base form, verbs with a particle,
+--             verbs between a subject and an object, words before an infinitive, words that compare
+--             evenly, words of exchange
+-- A word means what the first of these says: not, part, near, near-time, order, pair, weak, number,
+-- span, unit, time, month, parts, join, prep, skip, word. Earlier languages win over later ones.
 
 CREATE FUNCTION mnemo._guard_english()
 RETURNS text

@@ -62,7 +62,8 @@ COMMENT ON FUNCTION mnemo._guard_phrase(text[], text[], integer, integer) IS
 CREATE FUNCTION mnemo._guard_noun(
     p_words text[],
     p_codes text[],
-    p_place integer
+    p_place integer,
+    p_common boolean
 )
 RETURNS text
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
@@ -74,6 +75,7 @@ BEGIN
     FOR i IN REVERSE p_place - 1 .. greatest(p_place - 10, 1) LOOP
         v_kind := left(p_codes[i], 1);
         IF v_kind IN ('c', 's', 'u')
+            OR p_common AND v_kind = 'w' AND NOT mnemo._guard_flag(p_codes[i], 1)
             OR v_kind = 'i' AND cardinality(mnemo._guard_values(p_words[i])) > 1 THEN
             RETURN mnemo._guard_phrase(p_words, p_codes, i, -1);
         END IF;
@@ -82,8 +84,36 @@ BEGIN
     RETURN NULL;
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._guard_noun(text[], text[], integer) IS
-    'The last thing named before a word in its clause, within ten words. NULL when there is none.';
+COMMENT ON FUNCTION mnemo._guard_noun(text[], text[], integer, boolean) IS
+    'The last thing named before a word in its clause, within ten words, common nouns too when '
+    'p_common. NULL when there is none.';
+
+CREATE FUNCTION mnemo._guard_later(
+    p_words text[],
+    p_codes text[],
+    p_place integer
+)
+RETURNS text
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_kind text COLLATE "C";
+    v_past boolean := false;             -- past the phrase at p_place
+BEGIN
+    FOR i IN p_place + 1 .. least(p_place + 8, cardinality(p_words)) LOOP
+        v_kind := left(p_codes[i], 1);
+        IF v_past AND v_kind IN ('c', 's', 'u') THEN
+            RETURN mnemo._guard_phrase(p_words, p_codes, i, 1);
+        END IF;
+        v_past := v_past OR v_kind NOT IN ('c', 's', 'u');
+    END LOOP;
+    RETURN NULL;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._guard_later(text[], text[], integer) IS
+    'The next thing named after the phrase at a place, within eight words: instead of butter use oil. '
+    'NULL when there is none.';
 
 CREATE FUNCTION mnemo._guard_order(
     p_words text[],
@@ -189,9 +219,13 @@ BEGIN
         ELSIF v_marker = 'to' THEN
             v_target := v_head;
             v_moved := CASE WHEN v_kind NOT IN ('#', 'i', 't')
-                THEN mnemo._guard_noun(p_words, p_codes, i) END;
-        ELSIF v_kind IN ('c', 's', 'u', 'a', 'b') THEN
-            v_noun := mnemo._guard_noun(p_words, p_codes, i);
+                THEN mnemo._guard_noun(p_words, p_codes, i, false) END;
+        ELSIF v_marker NOT IN ('before', 'after', 'since', 'until', 'by')
+            AND v_kind IN ('c', 'w', 's', 'u', 'a', 'b') THEN
+            v_noun := coalesce(
+                mnemo._guard_noun(p_words, p_codes, i, true),
+                mnemo._guard_later(p_words, p_codes, v_place)
+            );
             IF v_noun <> v_head THEN
                 v_out := v_out || ('m' || v_marker
                     || CASE WHEN v_noun < v_head THEN ' (ascending)' ELSE ' (descending)' END);

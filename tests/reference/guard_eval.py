@@ -159,9 +159,7 @@ def candidates(
         rarest = sorted(tokens, key=lambda token: len(holders.get(token, ())))
         prefix = rarest[: len(rarest) - _ceiling(threshold * len(rarest)) + 1]
         near = {position for token in prefix for position in holders.get(token, ())}
-        scored = (
-            Candidate(len(tokens & sets[p]) / len(tokens | sets[p]), p) for p in near
-        )
+        scored = (Candidate(len(tokens & sets[p]) / len(tokens | sets[p]), p) for p in near)
         found.append(
             sorted((c for c in scored if c.similarity >= threshold), key=lambda c: (-c[0], c[1]))
         )
