@@ -173,6 +173,7 @@ class Mnemo:
 
     # Pure
     signature_tokens = _method(statements.signature_tokens, acting=False)
+    guard_tokens = _method(statements.guard_tokens, acting=False)
     jaccard = _method(statements.jaccard, acting=False)
     canonical_predicate = _method(statements.canonical_predicate, acting=False)
 
@@ -190,5 +191,6 @@ class Mnemo:
     remember_plans = _method(statements.remember_plans)
     recall_plan = _method(statements.recall_plan)
     recall_plans = _method(statements.recall_plans)
+    explain_recall_plan = _method(statements.explain_recall_plan)
     get_plan = _method(statements.get_plan)
     list_plans = _method(statements.list_plans)

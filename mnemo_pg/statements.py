@@ -29,6 +29,7 @@ from mnemo_pg.types import (
     Forgotten,
     Grant,
     Guard,
+    GuardToken,
     Kind,
     Level,
     Memory,
@@ -38,6 +39,7 @@ from mnemo_pg.types import (
     OnError,
     Permission,
     Plan,
+    PlanExplanation,
     PlanMatch,
     RecalledMemory,
     RecallStrategy,
@@ -159,6 +161,8 @@ _remembered_plan = _one(RememberedPlan)
 _batch = _many(BatchResult)
 _match = _one(PlanMatch)
 _matches = _many(PlanMatch)
+_explanations = _many(PlanExplanation)
+_guard_tokens = _many(GuardToken)
 _plan = _one(Plan)
 _plans = _many(Plan)
 
@@ -261,6 +265,20 @@ def signature_tokens(query: str) -> Statement[tuple[str, ...]]:
         "SELECT mnemo.signature_tokens(p_query => %(p_query)s) AS value",
         _params(locals()),
         _texts,
+    )
+
+
+def guard_tokens(query: str | None) -> Statement[list[GuardToken]]:
+    """What the guard reads out of a query, by which it tells look-alikes apart; often nothing.
+
+    `pay invoice 17 today` gives `17 invoice` and `today` of class `values`. `LimitError` above
+    100,000 characters.
+    """
+    return Statement(
+        "SELECT position, token, class AS guard_class"
+        " FROM mnemo.guard_tokens(p_query => %(p_query)s) ORDER BY position",
+        _params(locals()),
+        _guard_tokens,
     )
 
 
@@ -607,12 +625,15 @@ def recall_plan(
     """The best visible plan for a query, or a miss with its reason; reads only.
 
     `similarity_threshold` is the least Jaccard similarity, from `minimum_threshold` to 1, and
-    `guard` what may not differ; None means the settings. `context` must equal the plan's own, None
-    only None. While experience memory is off the answer is a miss with reason `disabled`.
-    `ArgumentError` for a bad value.
+    `guard` what may not differ: `strict` meaning and values, `meaning` the first, `off` nothing;
+    None means the settings. `context` must equal the plan's own, None only None. While experience
+    memory is off the answer is a miss with reason `disabled`. `ArgumentError` for a bad value.
 
-        if plan := m.recall_plan("password reset, how?"):
+        plan = m.recall_plan("turn off dark mode")
+        if plan:
             replay(plan.steps, plan.chunk_ids)
+        elif plan.near_miss:
+            adapt(plan.near_miss["id"], plan.near_miss["differences"])
     """
     return Statement(
         "SELECT hit, id, query, steps, details, chunk_ids, outcome_score, similarity,"
@@ -645,6 +666,28 @@ def recall_plans(
         " ORDER BY rank",
         _params(locals()),
         _matches,
+    )
+
+
+def explain_recall_plan(
+    query: str,
+    *,
+    agent_id: str | None = None,
+    org_id: str | None = None,
+    similarity_threshold: float | None = None,
+    guard: Guard | str | None = None,
+    context: str | None = None,
+) -> Statement[list[PlanExplanation]]:
+    """Why `recall_plan` answers as it does: up to 20 visible plans, the most similar first, each
+    with its verdict; also those down to `minimum_threshold`. Never empty; reads only."""
+    return Statement(
+        "SELECT rank, id, query, similarity, outcome_score, shared_tokens, only_asked,"
+        " only_stored, guard_differences, state, threshold, verdict"
+        " FROM mnemo.explain_recall_plan(p_query => %(p_query)s, p_agent_id => %(p_agent_id)s,"
+        " p_org_id => %(p_org_id)s, p_similarity_threshold => %(p_similarity_threshold)s,"
+        " p_guard => %(p_guard)s, p_context => %(p_context)s) ORDER BY rank",
+        _params(locals()),
+        _explanations,
     )
 
 

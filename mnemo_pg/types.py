@@ -124,9 +124,20 @@ class ForgetStrategy(StrEnum):
 
 
 class Guard(StrEnum):
-    """Which small differences between two queries forbid a replay."""
+    """Which small differences between two queries forbid a replay: those of both classes of
+    `GuardClass`, those of meaning, none."""
 
+    STRICT = "strict"
+    MEANING = "meaning"
     OFF = "off"
+
+
+class GuardClass(StrEnum):
+    """What a token of the guard is: negation, opposites and order, or numbers, names, identifiers,
+    units, times, short words."""
+
+    MEANING = "meaning"
+    VALUES = "values"
 
 
 class RecallReason(StrEnum):
@@ -136,6 +147,19 @@ class RecallReason(StrEnum):
     SIMILAR = "similar"
     NONE_SIMILAR = "none_similar"
     GUARDED = "guarded"
+    DISABLED = "disabled"
+    BLANK_QUERY = "blank_query"
+
+
+class ExplanationVerdict(StrEnum):
+    """What `recall_plan` makes of a plan, in `explain_recall_plan`; the last three say of the whole
+    call that there was no plan to look at."""
+
+    REPLAYED = "replayed"
+    OUTRANKED = "outranked"
+    GUARDED = "guarded"
+    BELOW_THRESHOLD = "below_threshold"
+    NONE_SIMILAR = "none_similar"
     DISABLED = "disabled"
     BLANK_QUERY = "blank_query"
 
@@ -294,9 +318,11 @@ class BatchResult:
 class PlanMatch:
     """The answer of `recall_plan`: true in a condition when it is a hit.
 
-    On a miss `id` to `created_at` are None or empty, `reason` says why, and `near_miss` may name
-    the plan that came closest. `similarity` is the Jaccard similarity of the two token sets, in
-    [0, 1]. `candidates_considered` counts the visible plans that were scored. `rank` is given by
+    On a miss `id` to `created_at` are None or empty, and `reason` says why. With reason `guarded`
+    `near_miss` describes a plan that the guard refused: `id`, `query`, `similarity`, and
+    `differences`, a list of texts such as "asked has off, stored has on"; else it is None.
+    `similarity` is the Jaccard similarity of the two token sets, in [0, 1].
+    `candidates_considered` counts the visible plans that were scored. `rank` is given by
     `recall_plans` only.
     """
 
@@ -313,12 +339,48 @@ class PlanMatch:
     created_at: datetime | None
     candidates_considered: int
     reason: RecallReason | str
-    near_miss: Any
+    near_miss: dict[str, Any] | None
     rank: int | None = None
 
     def __bool__(self) -> bool:
         """Whether a plan was found."""
         return self.hit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanExplanation:
+    """One plan as `explain_recall_plan` looked at it, best first; `rank` counts from 1.
+
+    `shared_tokens`, `only_asked` and `only_stored` compare the two token sets, `guard_differences`
+    says in words what the guard holds against the plan, `state` is its consolidation state,
+    `threshold` the similarity that the call demanded. Without any candidate there is one row with
+    `rank` to `state` None or empty, whose `verdict` is `none_similar`, `disabled` or `blank_query`.
+    """
+
+    rank: int | None
+    id: UUID | None
+    query: str | None
+    similarity: float | None
+    outcome_score: float | None
+    shared_tokens: tuple[str, ...]
+    only_asked: tuple[str, ...]
+    only_stored: tuple[str, ...]
+    guard_differences: tuple[str, ...]
+    state: ConsolidationState | str | None
+    threshold: float | None
+    verdict: ExplanationVerdict | str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuardToken:
+    """One thing that the guard reads out of a query; `position` counts from 1 in a fixed order.
+
+    `guard_class` is the column `class`, a word that Python keeps for itself.
+    """
+
+    position: int
+    token: str
+    guard_class: GuardClass | str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

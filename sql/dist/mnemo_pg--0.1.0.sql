@@ -2,14 +2,15 @@
 -- Run by CREATE EXTENSION mnemo_pg, by Alembic, or by psql -1 -f (one transaction).
 
 -- part: 000_prelude.sql
--- The path holds for this transaction. It is also the proof that there is one: outside a transaction
--- the setting is gone in the next statement.
+-- The settings hold for this transaction, and prove that there is one: outside a transaction they are
+-- gone in the next statement.
 DO $path$
 BEGIN
     PERFORM pg_catalog.set_config(
         'mnemo.saved_search_path', pg_catalog.current_setting('search_path'), true
     );
     PERFORM pg_catalog.set_config('search_path', 'mnemo, pg_temp', true);
+    PERFORM pg_catalog.set_config('mnemo.installing', 'yes', true);
 END
 $path$;
 
@@ -17,7 +18,7 @@ DO $prelude$
 DECLARE
     v_schema pg_catalog.pg_namespace;
 BEGIN
-    IF coalesce(pg_catalog.current_setting('mnemo.saved_search_path', true), '') = '' THEN
+    IF pg_catalog.current_setting('mnemo.installing', true) IS DISTINCT FROM 'yes' THEN
         RAISE EXCEPTION 'mnemo_pg must be installed in one transaction'
             USING ERRCODE = '25P01', HINT = 'psql -X -1 -v ON_ERROR_STOP=1 -f mnemo_pg--...sql';
     END IF;
@@ -160,7 +161,7 @@ COMMENT ON FUNCTION mnemo._raise_problem(mnemo._problem) IS
     'Raises a problem; DETAIL is {"parameter": ...}. Does nothing for NULL.';
 
 CREATE FUNCTION mnemo._first_problem(
-    VARIADIC p_problems mnemo._problem[]
+    p_problems mnemo._problem[]
 )
 RETURNS mnemo._problem
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
@@ -280,6 +281,11 @@ RETURN CASE p_set
     WHEN 'recall_reason' THEN ARRAY[
         'exact', 'similar', 'none_similar', 'guarded', 'disabled', 'blank_query'
     ]
+    WHEN 'verdict' THEN ARRAY[
+        'replayed', 'outranked', 'guarded', 'below_threshold', 'none_similar', 'disabled',
+        'blank_query'
+    ]
+    WHEN 'guard_class' THEN ARRAY['meaning', 'values']
     WHEN 'plan_status' THEN ARRAY['stored', 'below_threshold', 'quarantined', 'repeated', 'failed']
     WHEN 'on_error' THEN ARRAY['abort', 'skip']
 END;
@@ -1855,6 +1861,7 @@ pair: inpatient+ / outpatient+
 weak: useful helpful / useless
 weak: same identical equal equals / different differ~
 weak: always / sometimes
+weak: often frequently usually / rarely seldom
 weak: entire whole / partial partially
 pair: forward~ forwards / backward backwards
 pair: acquire~ acquisition+ / divest~ divestiture+
@@ -1916,7 +1923,7 @@ verb: bill block book borrow bring build buy calculate call cancel capture carry
 verb: check choose clean clear click close code collect come commit compare compile complain complete
 verb: compute configure confirm connect consider consult contact continue contribute control convert
 verb: cook copy count cover crash create cut deal debug decide define delay delete deliver deploy
-verb: describe design detect determine develop dial diagnose die disable discuss display do download
+verb: describe design detect determine develop dial diagnose disable discuss display do download
 verb: draft draw drink drive drop earn eat edit email enable end enforce enroll ensure enter escape
 verb: estimate evaluate execute exercise expand expect explain explore export express extend extract
 verb: fail file fill filter find finish fit fix fly follow forget format fund generate get give go
@@ -2542,7 +2549,8 @@ BEGIN
         END IF;
     ELSIF v_kind = 'z' THEN
         -- Over 1000, but not: over the fence.
-        IF v_word NOT IN ('over', 'under') OR v_next_kind IN ('#', 'i') OR v_next = '$' THEN
+        IF v_word NOT IN ('over', 'under') OR v_next_kind = '#' OR v_next = '$'
+            OR v_next_kind = 'i' AND v_next !~ '^[a-z]' THEN
             RETURN 'amore=' || substr(p_codes[p_place], 3);
         END IF;
     ELSIF v_word IN ('last', 'next', 'previous') THEN
@@ -2663,6 +2671,36 @@ COMMENT ON FUNCTION mnemo._guard_phrase(text[], text[], integer, integer) IS
     'Up to three words of content in a row, from one place on (1) or back (-1): account A, version '
     '12; of an amount of money or the like the unit alone.';
 
+CREATE FUNCTION mnemo._guard_governed(
+    p_words text[],
+    p_codes text[],
+    p_place integer
+)
+RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_kind text COLLATE "C";
+BEGIN
+    FOR i IN REVERSE p_place - 1 .. greatest(p_place - 5, 1) LOOP
+        v_kind := left(p_codes[i], 1);
+        IF v_kind = '.' AND p_words[i] NOT IN (
+            'the', 'a', 'an', 'this', 'that', 'these', 'those', 'my', 'your', 'his', 'her', 'its',
+            'our', 'their', 'some', 'any', 'each', 'every', 'all', 'both'
+        ) OR mnemo._guard_flag(p_codes[i], 1) THEN
+            RETURN false;
+        ELSIF strpos('.cwsabu#i', v_kind) = 0 THEN
+            RETURN strpos('pokz', v_kind) > 0;
+        END IF;
+    END LOOP;
+    RETURN false;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._guard_governed(text[], text[], integer) IS
+    'Whether a word stands after a preposition: before the meeting send it; the meeting is neither '
+    'who sends nor what is sent.';
+
 CREATE FUNCTION mnemo._guard_noun(
     p_words text[],
     p_codes text[],
@@ -2678,19 +2716,21 @@ DECLARE
 BEGIN
     FOR i IN REVERSE p_place - 1 .. greatest(p_place - 10, 1) LOOP
         v_kind := left(p_codes[i], 1);
-        IF v_kind IN ('c', 's', 'u')
-            OR p_common AND v_kind = 'w' AND NOT mnemo._guard_flag(p_codes[i], 1)
-            OR v_kind = 'i' AND cardinality(mnemo._guard_values(p_words[i])) > 1 THEN
+        EXIT WHEN v_kind = '|';
+        IF (v_kind IN ('c', 's', 'u')
+            OR v_kind = 'i' AND cardinality(mnemo._guard_values(p_words[i])) > 1
+            OR p_common AND (v_kind = 'w' AND NOT mnemo._guard_flag(p_codes[i], 1)
+                OR v_kind = 'i' AND p_words[i] ~ '^[a-z]')
+        ) AND NOT mnemo._guard_governed(p_words, p_codes, i) THEN
             RETURN mnemo._guard_phrase(p_words, p_codes, i, -1);
         END IF;
-        EXIT WHEN v_kind = '|';
     END LOOP;
     RETURN NULL;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._guard_noun(text[], text[], integer, boolean) IS
-    'The last thing named before a word in its clause, within ten words, common nouns too when '
-    'p_common. NULL when there is none.';
+    'The last thing named before a word in its clause, not after a preposition and within ten words; '
+    'common nouns too when p_common. NULL when there is none.';
 
 CREATE FUNCTION mnemo._guard_later(
     p_words text[],
@@ -2762,7 +2802,9 @@ BEGIN
                 CONTINUE WHEN v_even;
             END IF;
             v_from := v_from OR v_marker = 'from';
-            IF v_marker NOT IN ('to', 'by', 'than', 'into', 'onto', 'toward', 'behind') THEN
+            -- To me, from us: nothing that could change places.
+            CONTINUE WHEN p_words[i + 1] IN ('me', 'us', 'you', 'him', 'them', 'it');
+            IF v_marker NOT IN ('from', 'to', 'by', 'than', 'into', 'onto', 'toward', 'behind') THEN
                 v_out := v_out || ('m' || v_marker);
             END IF;
         ELSIF strpos('wcab', v_kind) > 0 THEN
@@ -2775,13 +2817,7 @@ BEGIN
                 AND (left(p_codes[i - 1], 1) <> 'w' OR mnemo._guard_flag(p_codes[i - 1], 1));
             v_place := mnemo._guard_head(p_words, p_codes, i);
             CONTINUE WHEN v_place IS NULL;
-            -- Before the meeting send it: what a preposition governs is no subject.
-            v_kind := '';
-            FOR j IN REVERSE i - 2 .. greatest(i - 6, 1) LOOP
-                v_kind := left(p_codes[j], 1);
-                EXIT WHEN strpos('.cwsabu#i', v_kind) = 0;
-            END LOOP;
-            CONTINUE WHEN v_kind IN ('p', 'o', 'k', 'z', '&');
+            CONTINUE WHEN mnemo._guard_governed(p_words, p_codes, i - 1);
             v_noun := mnemo._guard_phrase(p_words, p_codes, i - 1, -1);
             v_head := mnemo._guard_phrase(p_words, p_codes, v_place, 1);
             v_out := v_out || ('m' || rtrim(v_word, 's')
@@ -2791,7 +2827,8 @@ BEGIN
             v_marker := 'with';
         ELSIF v_word = 'over' THEN
             FOR j IN greatest(i - 8, 1) .. i - 1 LOOP
-                IF left(p_words[j], 6) = 'prefer' THEN
+                IF left(p_words[j], 6) = 'prefer' OR left(p_codes[i + 1], 1) = 'i'
+                    AND p_words[i + 1] ~ '^[a-z]' THEN
                     v_marker := 'over';
                 END IF;
             END LOOP;
@@ -2802,6 +2839,15 @@ BEGIN
         CONTINUE WHEN v_place IS NULL;
         v_kind := left(p_codes[v_place], 1);
         v_head := mnemo._guard_sense(p_words, p_codes, v_place);
+        IF v_marker = 'from' AND v_kind <> 't' THEN
+            v_out := v_out || 'mfrom'::text;
+        ELSIF v_marker = 'to' THEN
+            v_moved := CASE WHEN v_kind NOT IN ('#', 'i', 't')
+                THEN mnemo._guard_noun(p_words, p_codes, i, false) END;
+            v_target := mnemo._guard_phrase(p_words, p_codes, v_place, 1);
+            CONTINUE WHEN NOT v_from AND v_moved IS NULL
+                AND (left(p_codes[i - 1], 1) <> 'w' OR mnemo._guard_flag(p_codes[i - 1], 1));
+        END IF;
         v_out := v_out || ('v' || v_marker || ' ' || CASE
             WHEN right(v_head, 1) = 's' AND length(v_head) > 3 THEN left(v_head, -1) ELSE v_head END);
         -- Account A, version 12, 100 dollars.
@@ -2820,12 +2866,8 @@ BEGIN
         v_head := mnemo._guard_phrase(p_words, p_codes, v_place, 1);
         IF v_marker = 'from' THEN
             v_source := v_head;
-        ELSIF v_marker = 'to' THEN
-            v_target := v_head;
-            v_moved := CASE WHEN v_kind NOT IN ('#', 'i', 't')
-                THEN mnemo._guard_noun(p_words, p_codes, i, false) END;
-        ELSIF v_marker NOT IN ('before', 'after', 'since', 'until', 'by')
-            AND v_kind IN ('c', 'w', 's', 'u', 'a', 'b') THEN
+        ELSIF v_marker NOT IN ('to', 'before', 'after', 'since', 'until', 'by')
+            AND v_kind IN ('c', 'w', 's', 'u', 'a', 'b', 'i') THEN
             v_noun := coalesce(
                 mnemo._guard_noun(p_words, p_codes, i, true),
                 mnemo._guard_later(p_words, p_codes, v_place)
@@ -2872,7 +2914,8 @@ DECLARE
     v_counted text COLLATE "C";          -- the content directly before it
     v_one boolean := false;              -- the word one, which counts only before a unit
     v_value text COLLATE "C";            -- the first number or identifier
-    v_several boolean := false;          -- there is another one
+    v_unit text COLLATE "C";             -- the first unit
+    v_several boolean := false;          -- there is another one of either
     v_bound text[] := '{}';              -- all of them with what they belong to
     v_parts text[];
     v_near text COLLATE "C";             -- last, next, this: values only when a time follows
@@ -2937,7 +2980,7 @@ BEGIN
                 v_bound := v_bound || ('v' || CASE
                     WHEN v_kind IN ('u', 'q') THEN v_number || ' ' || v_payload
                     WHEN v_counted IS NOT NULL THEN v_counted || ' ' || v_number
-                    WHEN v_kind IN ('c', 'w', 'a', 'b', 's') THEN v_number || ' ' || v_word
+                    WHEN v_kind IN ('c', 'w', 's') AND NOT mnemo._guard_flag(v_code, 1) THEN v_number || ' ' || v_word
                     ELSE v_number
                 END);
             END IF;
@@ -2983,6 +3026,10 @@ BEGIN
                 v_out := v_out || ('v' || v_payload);
             END IF;
         WHEN 'u', 't' THEN
+            IF v_kind = 'u' THEN
+                v_several := v_several OR v_unit <> v_payload;
+                v_unit := coalesce(v_unit, v_payload);
+            END IF;
             v_out := v_out || ('v' || v_payload);
         WHEN 'm' THEN
             IF v_kind_before IN ('#', 'i', 'd', 'o')
@@ -3071,7 +3118,8 @@ DECLARE
     v_place integer;
     v_small integer := 0;                -- longer words without and with a capital
     v_large integer := 0;
-    v_title boolean := false;            -- a function word with a capital
+    v_title boolean := false;            -- a function word has a capital; all words have
+    v_nouns boolean;                     -- a language that writes all nouns with a capital
     v_out text[] := '{}';
 BEGIN
     IF v_text IS NULL OR v_text = '' THEN
@@ -3160,6 +3208,12 @@ BEGIN
     IF v_seen ~ ' [abkzd#]' THEN
         v_out := v_out || mnemo._guard_opposites(v_words, v_codes);
     END IF;
+    v_title := v_capitals AND v_small = 0 AND (v_large > 2 OR v_title);
+    v_nouns := v_capitals AND v_seen ~ ' [.]0noun.* [.]0noun';
+    IF v_title OR v_nouns THEN
+        v_seen := replace(v_seen, ' cp', ' c0');
+        v_codes := string_to_array(ltrim(v_seen, ' '), ' ');
+    END IF;
     IF v_seen ~ ' [oz]|~| [ab][4-7]| cp [cw][^p]+ cp' THEN
         v_out := v_out || mnemo._guard_order(v_words, v_codes);
     END IF;
@@ -3184,9 +3238,7 @@ BEGIN
         END LOOP;
     END IF;
     IF v_capitals THEN
-        v_out := mnemo._guard_capitals(
-            p_query, v_out, v_small = 0 AND (v_large > 2 OR v_title), v_seen ~ ' [.]0noun.* [.]0noun'
-        );
+        v_out := mnemo._guard_capitals(p_query, v_out, v_title, v_nouns);
     END IF;
     IF octet_length(p_query) < 600 THEN
         RETURN tsvector_to_array(array_to_tsvector(v_out));
@@ -3298,35 +3350,46 @@ AS $fn$
 DECLARE
     v_asked text[] := mnemo._guard_read(p_asked);
     v_stored text[] := mnemo._guard_read(p_stored);
-    v_words text[];
 BEGIN
-    IF p_guard = 'off' THEN
-        RETURN '{}';
-    END IF;
+    -- A name is there when it is a word of the signature, with or without a capital.
     RETURN ARRAY(
-        SELECT concat_ws(', ',
-                   'asked has ' || coalesce(string_agg(d.token, ', ' ORDER BY d.token)
-                       FILTER (WHERE d.asked), 'none of it'),
-                   'stored has ' || coalesce(string_agg(d.token, ', ' ORDER BY d.token)
-                       FILTER (WHERE NOT d.asked), 'none of it'))
+        SELECT CASE
+                   WHEN d.asked IS NULL THEN 'only stored has ' || d.stored
+                   WHEN d.stored IS NULL THEN 'only asked has ' || d.asked
+                   ELSE 'asked has ' || d.asked || ', stored has ' || d.stored
+               END
           FROM (
-            SELECT left(t.entry, 1) AS class, substr(t.entry, 2) COLLATE "C" AS token, t.asked
+            SELECT left(t.entry, 1) COLLATE "C" AS class,
+                   string_agg(substr(t.entry, 2), ', ' ORDER BY t.entry COLLATE "C")
+                       FILTER (WHERE t.side = 1) AS asked,
+                   string_agg(substr(t.entry, 2), ', ' ORDER BY t.entry COLLATE "C")
+                       FILTER (WHERE t.side = 2) AS stored
               FROM (
-                SELECT a.entry, true AS asked
+                SELECT a.entry, 1 AS side
                   FROM unnest(v_asked) AS a(entry)
-                 WHERE CASE WHEN left(a.entry, 1) = 'n'
-                       THEN substr(a.entry, 2) <> ALL (mnemo._signature_tokens(p_stored))
-                       ELSE a.entry <> ALL (v_stored) END
+                 WHERE NOT EXISTS (
+                    SELECT
+                      FROM unnest(v_stored || ARRAY(
+                            SELECT 'n' || w.word
+                              FROM unnest(mnemo._signature_tokens(p_stored)) AS w(word)
+                        )) AS h(entry)
+                     WHERE h.entry COLLATE "C" = a.entry COLLATE "C"
+                 )
                 UNION ALL
-                SELECT s.entry, false
+                SELECT s.entry, 2
                   FROM unnest(v_stored) AS s(entry)
-                 WHERE CASE WHEN left(s.entry, 1) = 'n'
-                       THEN substr(s.entry, 2) <> ALL (mnemo._signature_tokens(p_asked))
-                       ELSE s.entry <> ALL (v_asked) END
+                 WHERE NOT EXISTS (
+                    SELECT
+                      FROM unnest(v_asked || ARRAY(
+                            SELECT 'n' || w.word
+                              FROM unnest(mnemo._signature_tokens(p_asked)) AS w(word)
+                        )) AS h(entry)
+                     WHERE h.entry COLLATE "C" = s.entry COLLATE "C"
+                 )
               ) AS t
+             WHERE p_guard = 'strict' OR p_guard = 'meaning' AND left(t.entry, 1) = 'm'
+             GROUP BY left(t.entry, 1) COLLATE "C"
           ) AS d
-         WHERE d.class = 'm' OR p_guard = 'strict'
-         GROUP BY d.class
          ORDER BY d.class
     );
 END
@@ -4946,12 +5009,12 @@ LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 BEGIN
-    RETURN mnemo._first_problem(
+    RETURN mnemo._first_problem(ARRAY[
         mnemo._list_problem('p_tags', p_tags, 100, 256, 'tags'),
         CASE WHEN p_tags @> ARRAY[mnemo._reserved_tag()] THEN mnemo._argument('p_tags',
             'p_tags must not contain the reserved tag ' || mnemo._reserved_tag(),
             'plans are written with mnemo.remember_plan') END
-    );
+    ]);
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._tags_problem(text[]) IS
@@ -4982,8 +5045,8 @@ LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 BEGIN
-    IF cardinality(p_list) < 2 THEN
-        RETURN p_list;
+    IF cardinality(p_list) = 0 THEN
+        RETURN '{}';
     END IF;
     RETURN ARRAY(
         SELECT t.item
@@ -4993,7 +5056,7 @@ BEGIN
     );
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._distinct(text[]) IS 'The list without duplicates, the first of each kept.';
+COMMENT ON FUNCTION mnemo._distinct(text[]) IS 'The list without duplicates, the first of each kept, with subscripts from 1.';
 
 -- part: 420_remember.sql
 CREATE FUNCTION mnemo._metadata_problem(
@@ -5033,7 +5096,7 @@ LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 BEGIN
-    RETURN mnemo._first_problem(
+    RETURN mnemo._first_problem(ARRAY[
         CASE WHEN p_record.content IS NULL OR mnemo._is_blank(p_record.content) THEN
             mnemo._argument('p_content', 'p_content must not be NULL or blank',
                 'pass the text to remember')
@@ -5076,7 +5139,7 @@ BEGIN
                     octet_length(p_record.content)),
                 'split the text into several records')
         END
-    );
+    ]);
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._memory_problem(mnemo.memory) IS
@@ -5184,12 +5247,12 @@ DECLARE
     v_first mnemo.memory;
 BEGIN
     SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
-    v_problem := mnemo._first_problem(
+    v_problem := mnemo._first_problem(ARRAY[
         mnemo._scope_problem(v_caller.level, p_scope),
         mnemo._embedding_problem(p_embedding, p_model),
         mnemo._ttl_problem(p_ttl),
         mnemo._texts_problem(ARRAY['p_idempotency_key'], ARRAY[p_idempotency_key], 256)
-    );
+    ]);
     IF v_problem.code <> '54000' THEN
         PERFORM mnemo._raise_problem(v_problem);
     END IF;
@@ -5219,7 +5282,7 @@ BEGIN
     v_record.valid_to := p_valid_to;
     v_record.temporal_scope := coalesce(p_temporal_scope, v_record.temporal_scope);
     PERFORM mnemo._raise_problem(
-        mnemo._first_problem(mnemo._memory_problem(v_record), v_problem)
+        mnemo._first_problem(ARRAY[mnemo._memory_problem(v_record), v_problem])
     );
     v_record := mnemo._normalised(v_record);
     IF p_idempotency_key IS NOT NULL THEN
@@ -5598,7 +5661,7 @@ LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 BEGIN
-    RETURN mnemo._first_problem(
+    RETURN mnemo._first_problem(ARRAY[
         mnemo._label_problem('p_strategy', 'recall_strategy', p_strategy),
         CASE WHEN p_scope IS NOT NULL THEN mnemo._label_problem('p_scope', 'scope', p_scope) END,
         CASE WHEN p_weights IS NOT NULL THEN mnemo._argument('p_weights',
@@ -5610,7 +5673,7 @@ BEGIN
         mnemo._texts_problem(ARRAY['p_thread_id'], ARRAY[p_thread_id], 256),
         mnemo._label_list_problem('p_source_types', 'source_type', p_source_types),
         mnemo._length_problem('p_query', p_query, 100000)
-    );
+    ]);
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._recall_problem(
@@ -5690,11 +5753,11 @@ DECLARE
     v_now timestamptz := statement_timestamp();
 BEGIN
     SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
-    PERFORM mnemo._raise_problem(mnemo._first_problem(
+    PERFORM mnemo._raise_problem(mnemo._first_problem(ARRAY[
         mnemo._embedding_problem(p_embedding, p_model),
         mnemo._recall_problem(p_query, p_limit, p_strategy, p_types, p_scope, p_tags,
             p_min_importance, p_thread_id, p_source_types, p_weights)
-    ));
+    ]));
     RETURN QUERY
     SELECT row_number() OVER (ORDER BY s.created_at DESC, s.id DESC), s.id, s.content, s.agent_id,
            s.memory_type, s.scope, s.importance, s.tags, s.metadata, x.score, s.created_at,
@@ -5777,10 +5840,10 @@ DECLARE
     v_record mnemo.memory;
 BEGIN
     SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
-    PERFORM mnemo._raise_problem(mnemo._first_problem(
+    PERFORM mnemo._raise_problem(mnemo._first_problem(ARRAY[
         mnemo._ids_problem('p_ids', p_ids),
         mnemo._label_problem('p_strategy', 'forget_strategy', p_strategy)
-    ));
+    ]));
     PERFORM mnemo._require_permission(
         'p_ids', v_caller.org_id, v_caller.agent_id, p_ids, 'delete'
     );
@@ -5904,12 +5967,12 @@ DECLARE
     v_expires_at timestamptz;
 BEGIN
     SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
-    PERFORM mnemo._raise_problem(mnemo._first_problem(
+    PERFORM mnemo._raise_problem(mnemo._first_problem(ARRAY[
         mnemo._id_problem(p_id),
         mnemo._agents_problem('p_to_agents', p_to_agents),
         mnemo._ttl_problem(p_ttl),
         mnemo._label_problem('p_permission', 'permission', p_permission)
-    ));
+    ]));
     v_record := mnemo._lock_shareable(p_id, v_caller.org_id, v_caller.agent_id);
     IF v_record.agent_id = ANY (p_to_agents) THEN
         PERFORM mnemo._raise_argument('p_to_agents',
@@ -5982,10 +6045,10 @@ DECLARE
     v_removed text[];
 BEGIN
     SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
-    PERFORM mnemo._raise_problem(mnemo._first_problem(
+    PERFORM mnemo._raise_problem(mnemo._first_problem(ARRAY[
         mnemo._id_problem(p_id),
         mnemo._agents_problem('p_from_agents', p_from_agents)
-    ));
+    ]));
     v_record := mnemo._lock_shareable(p_id, v_caller.org_id, v_caller.agent_id);
     WITH removed AS (
         DELETE FROM mnemo.acl AS a
@@ -6881,7 +6944,7 @@ BEGIN
     IF v_problem.code IS NOT NULL THEN
         RETURN v_problem;
     END IF;
-    v_problem := mnemo._first_problem(
+    v_problem := mnemo._first_problem(ARRAY[
         CASE WHEN p_input.query IS NULL OR mnemo._is_blank(p_input.query) THEN
             mnemo._argument('p_query', 'p_query must not be NULL or blank',
                 'pass the question that the plan answered')
@@ -6910,7 +6973,7 @@ BEGIN
         ),
         mnemo._details_problem(p_input.details, cardinality(p_input.steps)),
         mnemo._length_problem('p_query', p_input.query, 100000)
-    );
+    ]);
     -- Only what is sound and not huge is worth building.
     RETURN coalesce(v_problem, mnemo._payload_problem(p_input));
 END
@@ -7403,10 +7466,10 @@ BEGIN
     ELSIF p_context IS NULL AND length(p_query) <= 100000 THEN
         RETURN NULL;
     END IF;
-    RETURN mnemo._first_problem(
+    RETURN mnemo._first_problem(ARRAY[
         mnemo._texts_problem(ARRAY['p_context'], ARRAY[p_context], 256),
         mnemo._length_problem('p_query', p_query, 100000)
-    );
+    ]);
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._recall_plan_problem(text, double precision, text, text, text) IS
@@ -7474,10 +7537,10 @@ BEGIN
             mnemo._setting('minimum_threshold', org_id)::double precision)
     );
     guard := coalesce(p_guard, mnemo._setting('guard', org_id));
-    PERFORM mnemo._raise_problem(mnemo._first_problem(
+    PERFORM mnemo._raise_problem(mnemo._first_problem(ARRAY[
         mnemo._recall_plan_problem(p_query, threshold, guard, p_context, org_id),
         mnemo._limit_problem(p_limit)
-    ));
+    ]));
     signature := mnemo._signature_tokens(p_query);
     IF cardinality(signature) = 0 THEN
         reason := 'blank_query';

@@ -34,6 +34,11 @@ RETURN CASE p_set
     WHEN 'recall_reason' THEN ARRAY[
         'exact', 'similar', 'none_similar', 'guarded', 'disabled', 'blank_query'
     ]
+    WHEN 'verdict' THEN ARRAY[
+        'replayed', 'outranked', 'guarded', 'below_threshold', 'none_similar', 'disabled',
+        'blank_query'
+    ]
+    WHEN 'guard_class' THEN ARRAY['meaning', 'values']
     WHEN 'plan_status' THEN ARRAY['stored', 'below_threshold', 'quarantined', 'repeated', 'failed']
     WHEN 'on_error' THEN ARRAY['abort', 'skip']
 END;

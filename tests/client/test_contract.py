@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime
 from enum import StrEnum
+from keyword import iskeyword
 from pathlib import Path
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
@@ -160,13 +161,16 @@ def test_results(name: str, functions: dict[str, Function]) -> None:
         check_type(function.returns, hint, name)
         return
     assert selected is not None
-    columns = selected[1].split(", ")
+    # A column named like a keyword of Python has an alias, and only such a one.
+    pairs = [column.split(" AS ") for column in selected[1].split(", ")]
+    assert all(iskeyword(pair[0]) == (len(pair) == 2) for pair in pairs)
+    columns = [pair[0] for pair in pairs]
     assert sorted(columns) == sorted(function.columns)
     optional = {"rank"} - set(columns)
-    assert {field.name for field in fields(kind)} - optional == set(columns)
+    assert {field.name for field in fields(kind)} - optional == {pair[-1] for pair in pairs}
     hints = get_type_hints(kind)
-    for column in columns:
-        check_type(function.columns[column], hints[column], column)
+    for pair in pairs:
+        check_type(function.columns[pair[0]], hints[pair[-1]], pair[-1])
     assert (" ORDER BY " in statement(name).sql) == bool({"rank", "position"} & set(columns))
 
 
