@@ -10,7 +10,7 @@ CHECKOUT_FOLDER = PACKAGE_FOLDER.parent
 
 
 def sql_folder() -> Path:
-    """The folder of the built scripts: inside the wheel, else in the checkout (editable install)."""
+    """The folder of the built scripts: inside the wheel, else in the checkout (if editable)."""
     for folder in (PACKAGE_FOLDER / "_sql", CHECKOUT_FOLDER / "sql" / "dist"):
         if folder.is_dir():
             return folder
