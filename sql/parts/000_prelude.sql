@@ -1,11 +1,12 @@
--- The path holds for this transaction. It is also the proof that there is one: outside a transaction
--- the setting is gone in the next statement.
+-- The settings hold for this transaction, and prove that there is one: outside a transaction they are
+-- gone in the next statement.
 DO $path$
 BEGIN
     PERFORM pg_catalog.set_config(
         'mnemo.saved_search_path', pg_catalog.current_setting('search_path'), true
     );
     PERFORM pg_catalog.set_config('search_path', 'mnemo, pg_temp', true);
+    PERFORM pg_catalog.set_config('mnemo.installing', 'yes', true);
 END
 $path$;
 
@@ -13,7 +14,7 @@ DO $prelude$
 DECLARE
     v_schema pg_catalog.pg_namespace;
 BEGIN
-    IF coalesce(pg_catalog.current_setting('mnemo.saved_search_path', true), '') = '' THEN
+    IF pg_catalog.current_setting('mnemo.installing', true) IS DISTINCT FROM 'yes' THEN
         RAISE EXCEPTION 'mnemo_pg must be installed in one transaction'
             USING ERRCODE = '25P01', HINT = 'psql -X -1 -v ON_ERROR_STOP=1 -f mnemo_pg--...sql';
     END IF;

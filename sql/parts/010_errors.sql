@@ -74,7 +74,7 @@ COMMENT ON FUNCTION mnemo._raise_problem(mnemo._problem) IS
     'Raises a problem; DETAIL is {"parameter": ...}. Does nothing for NULL.';
 
 CREATE FUNCTION mnemo._first_problem(
-    VARIADIC p_problems mnemo._problem[]
+    p_problems mnemo._problem[]
 )
 RETURNS mnemo._problem
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE

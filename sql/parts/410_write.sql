@@ -148,12 +148,12 @@ LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 BEGIN
-    RETURN mnemo._first_problem(
+    RETURN mnemo._first_problem(ARRAY[
         mnemo._list_problem('p_tags', p_tags, 100, 256, 'tags'),
         CASE WHEN p_tags @> ARRAY[mnemo._reserved_tag()] THEN mnemo._argument('p_tags',
             'p_tags must not contain the reserved tag ' || mnemo._reserved_tag(),
             'plans are written with mnemo.remember_plan') END
-    );
+    ]);
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._tags_problem(text[]) IS
@@ -184,8 +184,8 @@ LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 BEGIN
-    IF cardinality(p_list) < 2 THEN
-        RETURN p_list;
+    IF cardinality(p_list) = 0 THEN
+        RETURN '{}';
     END IF;
     RETURN ARRAY(
         SELECT t.item
@@ -195,4 +195,4 @@ BEGIN
     );
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._distinct(text[]) IS 'The list without duplicates, the first of each kept.';
+COMMENT ON FUNCTION mnemo._distinct(text[]) IS 'The list without duplicates, the first of each kept, with subscripts from 1.';

@@ -35,7 +35,7 @@ LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 BEGIN
-    RETURN mnemo._first_problem(
+    RETURN mnemo._first_problem(ARRAY[
         CASE WHEN p_record.content IS NULL OR mnemo._is_blank(p_record.content) THEN
             mnemo._argument('p_content', 'p_content must not be NULL or blank',
                 'pass the text to remember')
@@ -78,7 +78,7 @@ BEGIN
                     octet_length(p_record.content)),
                 'split the text into several records')
         END
-    );
+    ]);
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._memory_problem(mnemo.memory) IS
@@ -186,12 +186,12 @@ DECLARE
     v_first mnemo.memory;
 BEGIN
     SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
-    v_problem := mnemo._first_problem(
+    v_problem := mnemo._first_problem(ARRAY[
         mnemo._scope_problem(v_caller.level, p_scope),
         mnemo._embedding_problem(p_embedding, p_model),
         mnemo._ttl_problem(p_ttl),
         mnemo._texts_problem(ARRAY['p_idempotency_key'], ARRAY[p_idempotency_key], 256)
-    );
+    ]);
     IF v_problem.code <> '54000' THEN
         PERFORM mnemo._raise_problem(v_problem);
     END IF;
@@ -221,7 +221,7 @@ BEGIN
     v_record.valid_to := p_valid_to;
     v_record.temporal_scope := coalesce(p_temporal_scope, v_record.temporal_scope);
     PERFORM mnemo._raise_problem(
-        mnemo._first_problem(mnemo._memory_problem(v_record), v_problem)
+        mnemo._first_problem(ARRAY[mnemo._memory_problem(v_record), v_problem])
     );
     v_record := mnemo._normalised(v_record);
     IF p_idempotency_key IS NOT NULL THEN

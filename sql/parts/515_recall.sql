@@ -15,7 +15,7 @@ LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 BEGIN
-    RETURN mnemo._first_problem(
+    RETURN mnemo._first_problem(ARRAY[
         mnemo._label_problem('p_strategy', 'recall_strategy', p_strategy),
         CASE WHEN p_scope IS NOT NULL THEN mnemo._label_problem('p_scope', 'scope', p_scope) END,
         CASE WHEN p_weights IS NOT NULL THEN mnemo._argument('p_weights',
@@ -27,7 +27,7 @@ BEGIN
         mnemo._texts_problem(ARRAY['p_thread_id'], ARRAY[p_thread_id], 256),
         mnemo._label_list_problem('p_source_types', 'source_type', p_source_types),
         mnemo._length_problem('p_query', p_query, 100000)
-    );
+    ]);
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._recall_problem(
@@ -107,11 +107,11 @@ DECLARE
     v_now timestamptz := statement_timestamp();
 BEGIN
     SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
-    PERFORM mnemo._raise_problem(mnemo._first_problem(
+    PERFORM mnemo._raise_problem(mnemo._first_problem(ARRAY[
         mnemo._embedding_problem(p_embedding, p_model),
         mnemo._recall_problem(p_query, p_limit, p_strategy, p_types, p_scope, p_tags,
             p_min_importance, p_thread_id, p_source_types, p_weights)
-    ));
+    ]));
     RETURN QUERY
     SELECT row_number() OVER (ORDER BY s.created_at DESC, s.id DESC), s.id, s.content, s.agent_id,
            s.memory_type, s.scope, s.importance, s.tags, s.metadata, x.score, s.created_at,

@@ -14,10 +14,10 @@ DECLARE
     v_record mnemo.memory;
 BEGIN
     SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
-    PERFORM mnemo._raise_problem(mnemo._first_problem(
+    PERFORM mnemo._raise_problem(mnemo._first_problem(ARRAY[
         mnemo._ids_problem('p_ids', p_ids),
         mnemo._label_problem('p_strategy', 'forget_strategy', p_strategy)
-    ));
+    ]));
     PERFORM mnemo._require_permission(
         'p_ids', v_caller.org_id, v_caller.agent_id, p_ids, 'delete'
     );

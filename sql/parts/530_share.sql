@@ -78,12 +78,12 @@ DECLARE
     v_expires_at timestamptz;
 BEGIN
     SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
-    PERFORM mnemo._raise_problem(mnemo._first_problem(
+    PERFORM mnemo._raise_problem(mnemo._first_problem(ARRAY[
         mnemo._id_problem(p_id),
         mnemo._agents_problem('p_to_agents', p_to_agents),
         mnemo._ttl_problem(p_ttl),
         mnemo._label_problem('p_permission', 'permission', p_permission)
-    ));
+    ]));
     v_record := mnemo._lock_shareable(p_id, v_caller.org_id, v_caller.agent_id);
     IF v_record.agent_id = ANY (p_to_agents) THEN
         PERFORM mnemo._raise_argument('p_to_agents',
@@ -156,10 +156,10 @@ DECLARE
     v_removed text[];
 BEGIN
     SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
-    PERFORM mnemo._raise_problem(mnemo._first_problem(
+    PERFORM mnemo._raise_problem(mnemo._first_problem(ARRAY[
         mnemo._id_problem(p_id),
         mnemo._agents_problem('p_from_agents', p_from_agents)
-    ));
+    ]));
     v_record := mnemo._lock_shareable(p_id, v_caller.org_id, v_caller.agent_id);
     WITH removed AS (
         DELETE FROM mnemo.acl AS a

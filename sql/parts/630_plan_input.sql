@@ -58,7 +58,7 @@ BEGIN
     IF v_problem.code IS NOT NULL THEN
         RETURN v_problem;
     END IF;
-    v_problem := mnemo._first_problem(
+    v_problem := mnemo._first_problem(ARRAY[
         CASE WHEN p_input.query IS NULL OR mnemo._is_blank(p_input.query) THEN
             mnemo._argument('p_query', 'p_query must not be NULL or blank',
                 'pass the question that the plan answered')
@@ -87,7 +87,7 @@ BEGIN
         ),
         mnemo._details_problem(p_input.details, cardinality(p_input.steps)),
         mnemo._length_problem('p_query', p_input.query, 100000)
-    );
+    ]);
     -- Only what is sound and not huge is worth building.
     RETURN coalesce(v_problem, mnemo._payload_problem(p_input));
 END

@@ -23,10 +23,10 @@ BEGIN
     ELSIF p_context IS NULL AND length(p_query) <= 100000 THEN
         RETURN NULL;
     END IF;
-    RETURN mnemo._first_problem(
+    RETURN mnemo._first_problem(ARRAY[
         mnemo._texts_problem(ARRAY['p_context'], ARRAY[p_context], 256),
         mnemo._length_problem('p_query', p_query, 100000)
-    );
+    ]);
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._recall_plan_problem(text, double precision, text, text, text) IS
@@ -94,10 +94,10 @@ BEGIN
             mnemo._setting('minimum_threshold', org_id)::double precision)
     );
     guard := coalesce(p_guard, mnemo._setting('guard', org_id));
-    PERFORM mnemo._raise_problem(mnemo._first_problem(
+    PERFORM mnemo._raise_problem(mnemo._first_problem(ARRAY[
         mnemo._recall_plan_problem(p_query, threshold, guard, p_context, org_id),
         mnemo._limit_problem(p_limit)
-    ));
+    ]));
     signature := mnemo._signature_tokens(p_query);
     IF cardinality(signature) = 0 THEN
         reason := 'blank_query';
