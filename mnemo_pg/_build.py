@@ -21,10 +21,11 @@ PART_LINES = 300
 # What psql and PostgreSQL read as one piece, so that nothing inside it can be a psql command.
 _QUOTED = re.compile(
     r"""--[^\n]* | /\*.*?\*/
-      | (?<!\w) E'(?:[^'\\]|\\.|'')*'
+      | (?P<escapes> (?<!\w) (?: E(?:'(?:[^'\\]|\\.|'')*'\s*)+ | U&'[^']*' | U&"[^"]*" ) )
       | '[^']*' | "[^"]*" | (?P<tag> (?<!\w) \$\w*\$ ) .*? (?P=tag)""",
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
+_ESCAPE = re.compile(r"\\(?:u|U|\+)?([0-9A-Fa-f]{4,8})|\\.", re.DOTALL)
 
 
 class BuildError(Exception):
@@ -68,12 +69,21 @@ def part_text(path: Path) -> str:
 
 
 def check_literals(name: str, text: str) -> None:
-    """Refuse what psql would not pass on to the server."""
+    """Refuse what psql would not pass on, and what hides the script's own errors."""
     bare = list(text)
     for quoted in _QUOTED.finditer(text):
         bare[quoted.start() : quoted.end()] = (" " if quoted[0][0] in "-/" else "_") * len(
             quoted[0]
         )
+        for escape in _ESCAPE.finditer(quoted["escapes"] or ""):
+            # Where the whole script is read before its first statement runs, a database in
+            # another encoding would fail on the character and never reach the prelude's refusal.
+            if escape[1] and int(escape[1], 16) > 0x7F:
+                line = text.count("\n", 0, quoted.start() + escape.start()) + 1
+                raise BuildError(
+                    f"{name}:{line} names a character beyond ASCII outside a function's body:"
+                    " use chr(), or move it into a body in dollar quotes"
+                )
     for found in re.finditer(r"\\|(?<!:):(?=[A-Za-z_'\"])|['\"]", "".join(bare)):
         line = text.count("\n", 0, found.start()) + 1
         what = {"\\": "a psql command", ":": "a psql variable"}.get(found[0], "an open quote")
