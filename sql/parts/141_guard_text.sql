@@ -52,7 +52,7 @@ BEGIN
             CASE
                 WHEN p.core ~ '^[A-Za-z0-9'']*$' THEN p.core
                 WHEN p.core ~ '^[0-9]+-[A-Za-z]{3,}(-[A-Za-z]+)?$' THEN replace(p.core, '-', ' ')
-                WHEN p.core ~ E'[0-9_@]|^(--?|[./#])[A-Za-z]|://|[A-Za-z][.][A-Za-z]|\\\''
+                WHEN p.core ~ E'[0-9_@]|^(--?|[./#])[A-Za-z]|://|[A-Za-z][.][A-Za-z]|\\\\'
                     THEN translate(p.core, '()[]{}"', '       ')
                 WHEN p.core ~ '^[A-Za-z]-[A-Za-z]{2,}$' THEN replace(p.core, '-', '')
                 WHEN p.core ~ '[,;:!?]'
