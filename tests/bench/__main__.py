@@ -33,8 +33,8 @@ from tests.bench.workloads import WORKLOADS, data_folder, has_clinc
 SIZES = (10_000, 100_000)
 MILLION = 1_000_000
 QUICK = Options(
-    questions=30, rounds=2, seconds=0.05, checks=30, check_seconds=2, cold_questions=10,
-    cold_ways=("lookup", "prepared"), singles=20, batches=2, batch=200,
+    questions=20, rounds=2, seconds=0.05, checks=30, check_seconds=2, cold_questions=10,
+    cold_ways=("prepared",), singles=20, batches=2, batch=200,
 )  # fmt: skip
 
 

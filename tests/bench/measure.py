@@ -27,6 +27,15 @@ class Way(Protocol):
     def ask(self, question: Question) -> bool: ...
 
 
+PERCENTS = (50, 95, 99)
+
+
+def percentile(values: Sequence[float], percent: int) -> float:
+    """The least value that so many percent of the values do not exceed; 0 without values."""
+    ordered = sorted(values)
+    return ordered[max(0, -(-percent * len(ordered) // 100) - 1)] if ordered else 0.0
+
+
 @dataclass(slots=True)
 class Times:
     """What one way took for questions of one kind, in milliseconds.
@@ -35,14 +44,9 @@ class Times:
     """
 
     milliseconds: list[float] = field(default_factory=list)
-    hits: int = 0
-    server_cpu: float = 0
+    server_cpu: list[float] = field(default_factory=list)
     client_cpu: float = 0
-
-    def percentile(self, share: float) -> float:
-        """The least time that so large a share of the calls did not exceed."""
-        ordered = sorted(self.milliseconds)
-        return ordered[max(0, -(-int(share * 1000) * len(ordered) // 1000) - 1)]
+    hits: int = 0
 
     def summary(self) -> dict[str, Any]:
         """The figures of a report."""
@@ -52,10 +56,10 @@ class Times:
         return {
             "count": count,
             "hits": self.hits,
-            **{f"p{p}": round(self.percentile(p / 100), 4) for p in (50, 95, 99)},
+            **{f"p{p}": round(percentile(self.milliseconds, p), 4) for p in PERCENTS},
+            **{f"cpu_p{p}": round(percentile(self.server_cpu, p), 4) for p in PERCENTS},
             "mean": round(sum(self.milliseconds) / count, 4),
             "max": round(max(self.milliseconds), 4),
-            "server_cpu": round(self.server_cpu / count, 4),
             "client_cpu": round(self.client_cpu / count, 4),
         }
 
@@ -109,17 +113,18 @@ def rounds(
 
 def ask_all(way: Way, questions: Sequence[Question], seconds: float, times: Times) -> None:
     """Ask one way after the other question, for so many seconds at most."""
-    server, client = server_cpu(way.backend), time.process_time()
+    spent, client = server_cpu(way.backend), time.process_time()
     end = time.perf_counter() + seconds
     for question in questions:
         begun = time.perf_counter()
         times.hits += way.ask(question)
         ended = time.perf_counter()
         times.milliseconds.append((ended - begun) * 1000)
+        before, spent = spent, server_cpu(way.backend)
+        times.server_cpu.append(spent - before)
         if ended > end:
             break
     times.client_cpu += (time.process_time() - client) * 1000
-    times.server_cpu += server_cpu(way.backend) - server
 
 
 def server_cpu(process: int) -> float:

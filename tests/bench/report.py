@@ -26,9 +26,10 @@ def show_run(console: Console, run: dict[str, Any]) -> None:
     """What was measured for one workload at one size."""
     console.print()
     console.rule(f"[bold]{_title(run)}[/bold]: {run['about']}")
-    base, cpu = floor(run), floor(run, "server_cpu")
+    base, cpu = floor(run), floor(run, "cpu_p50")
     table = Table(
-        title="milliseconds a call; cpu: the server's and the client's, mean; x: times the lookup",
+        title="milliseconds a call; cpu: the server's, p50; client: its own, mean;"
+        " x: times the lookup",
         title_justify="left",
     )
     for head in ("question", "way"):
@@ -48,8 +49,8 @@ def show_run(console: Console, run: dict[str, Any]) -> None:
             "" if entry["way"] == "lookup" else str(entry["hits"]),
             *(_milliseconds(entry[name]) for name in ("p50", "p95", "p99")),
             *(f"{entry[name] / base:.1f}" for name in ("p50", "p99")),
-            _milliseconds(entry["server_cpu"] or None),
-            f"{entry['server_cpu'] / cpu:.1f}" if cpu else "",
+            _milliseconds(entry["cpu_p50"] or None),
+            f"{entry['cpu_p50'] / cpu:.1f}" if cpu else "",
             _milliseconds(entry["client_cpu"]),
         )
         last = entry["kind"]
@@ -109,19 +110,21 @@ def _show_writes(console: Console, run: dict[str, Any]) -> None:
     base = single["bare INSERT"]["p50"]
     table = Table(title="writing one row a transaction, milliseconds", title_justify="left")
     table.add_column("what")
-    for head in ("calls", "p50", "p95", "p99", "p50 x"):
+    for head in ("calls", "p50", "p95", "p99", "p50 x", "cpu"):
         table.add_column(head, justify="right")
     for name, entry in single.items():
         table.add_row(
             name, str(entry["count"]),
             *(_milliseconds(entry[p]) for p in ("p50", "p95", "p99")),
-            f"{entry['p50'] / base:.1f}",
+            f"{entry['p50'] / base:.1f}", _milliseconds(entry["cpu_p50"] or None),
         )  # fmt: skip
     console.print(table)
     batch, loaded = run["writes"]["batch"], run["load"]
+    per_cpu = batch["plans_per_cpu_second"]
     console.print(
-        f"batches of {batch['plans_a_call']:,}: {batch['plans_per_second']:,} plans a second;"
-        f" the load: {loaded['plans_per_second']:,}"
+        f"batches of {batch['plans_a_call']:,}: {batch['plans_per_second']:,} plans a second"
+        + (f" ({per_cpu:,} a second of the server's cpu)" if per_cpu else "")
+        + f"; the load: {loaded['plans_per_second']:,}"
     )
 
 
@@ -157,8 +160,8 @@ def show_guard(console: Console, guard: dict[str, Any]) -> None:
 def show_targets(console: Console, targets: list[dict[str, Any]]) -> None:
     """Met, missed (by what factor), or not told by this run."""
     table = Table(title="targets", title_justify="left")
-    for head in ("target", "value", "limit", "met", "where"):
-        table.add_column(head, justify="right" if head in ("value", "limit") else "left")
+    for head in ("target", "value", "by cpu", "limit", "met", "where"):
+        table.add_column(head, justify="left" if head in ("target", "met", "where") else "right")
     for target in targets:
         value = target["value"]
         met = {True: "[green]yes[/green]", False: "[red]no[/red]", None: "not at this size"}
@@ -168,8 +171,11 @@ def show_targets(console: Console, targets: list[dict[str, Any]]) -> None:
             shown += f", by a factor of {by:.2f}"
         sign = "<=" if target["at"] == "most" else ">="
         table.add_row(
-            target["target"], "" if value is None else f"{value:,.4g}",
-            f"{sign} {target['limit']:,}", shown, target["note"],
+            target["target"],
+            *("" if found is None else f"{found:,.4g}" for found in (value, target["cpu"])),
+            f"{sign} {target['limit']:,}",
+            shown,
+            target["note"],
         )  # fmt: skip
     console.print()
     console.print(table)

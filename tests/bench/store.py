@@ -77,14 +77,23 @@ class Store:
                 ) from None
             try:
                 self.server.start()
-                with self.connect("postgres") as conn:
-                    conn.execute(
-                        sql.SQL("ALTER SYSTEM SET shared_buffers = {}").format(self._shared_buffers)
-                    )
-                self.restart()
+                self._set_buffers()
                 yield self
             finally:
                 self.server.stop()
+
+    def _set_buffers(self) -> None:
+        with self.connect("postgres") as conn:
+            row = conn.execute(
+                "SELECT pg_size_bytes(current_setting('shared_buffers')) = pg_size_bytes(%s)",
+                (self._shared_buffers,),
+            ).fetchone()
+            if row == (True,):
+                return
+            conn.execute(
+                sql.SQL("ALTER SYSTEM SET shared_buffers = {}").format(self._shared_buffers)
+            )
+        self.restart()
 
     def restart(self) -> None:
         """Stop and start: shared buffers are empty then."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import random
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from psycopg import Connection, sql
@@ -12,7 +14,7 @@ from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 
 from mnemo_pg import Mnemo
-from tests.bench.measure import Times, no_collection
+from tests.bench.measure import Times, no_collection, server_cpu
 from tests.bench.workloads import Workload
 
 ORG = "bench-writes"
@@ -48,31 +50,40 @@ def measure_writes(
         # The first calls prepare statements and fill the connection's caches.
         for turn in range(-10, singles):
             element = next(elements)
-            begun = time.perf_counter()
-            plan_id = mnemo.remember_plan(**element).id
-            took = {"remember_plan": time.perf_counter() - begun}
+            with _timed(conn, times["remember_plan"], keep=turn >= 0):
+                plan_id = mnemo.remember_plan(**element).id
             values = _row(conn, plan_id)
             for name in itertools.islice(itertools.cycle(inserts), turn % 2, turn % 2 + 2):
-                begun = time.perf_counter()
-                conn.execute(inserts[name], values, prepare=True)
-                took[name] = time.perf_counter() - begun
-            if turn >= 0:
-                for name, seconds in took.items():
-                    times[name].milliseconds.append(seconds * 1000)
-        spent = 0.0
+                with _timed(conn, times[name], keep=turn >= 0):
+                    conn.execute(inserts[name], values, prepare=True)
+        spent = Times()
         for _ in range(batches):
             plans = list(itertools.islice(elements, batch))
-            begun = time.perf_counter()
-            mnemo.remember_plans(plans)
-            spent += time.perf_counter() - begun
+            with _timed(conn, spent):
+                mnemo.remember_plans(plans)
     remove_writes(conn)
+    seconds, cpu = sum(spent.milliseconds) / 1000, sum(spent.server_cpu) / 1000
     return {
         "single": {name: found.summary() for name, found in times.items()},
         "batch": {
-            "plans": batches * batch, "plans_a_call": batch, "seconds": round(spent, 4),
-            "plans_per_second": round(batches * batch / spent),
+            "plans": batches * batch,
+            "plans_a_call": batch,
+            "seconds": round(seconds, 4),
+            "plans_per_second": round(batches * batch / seconds),
+            "plans_per_cpu_second": round(batches * batch / cpu) if cpu else None,
         },
-    }  # fmt: skip
+    }
+
+
+@contextmanager
+def _timed(conn: Connection[Any], times: Times, *, keep: bool = True) -> Iterator[None]:
+    before = server_cpu(conn.info.backend_pid)
+    begun = time.perf_counter()
+    yield
+    elapsed = time.perf_counter() - begun
+    if keep:
+        times.milliseconds.append(elapsed * 1000)
+        times.server_cpu.append(server_cpu(conn.info.backend_pid) - before)
 
 
 def _row(conn: Connection[Any], plan_id: Any) -> list[Any]:
