@@ -2814,7 +2814,8 @@ BEGIN
             CONTINUE WHEN i = 1 OR p_codes[i] = 'cp' OR NOT mnemo._guard_flag(p_codes[i], 4)
                 AND (p_codes[i - 1] <> 'cp' OR coalesce(p_codes[i + 1], '') <> 'cp');
             CONTINUE WHEN strpos('csuab', left(p_codes[i - 1], 1)) = 0
-                AND (left(p_codes[i - 1], 1) <> 'w' OR mnemo._guard_flag(p_codes[i - 1], 1));
+                AND (left(p_codes[i - 1], 1) NOT IN ('w', 'i')
+                    OR mnemo._guard_flag(p_codes[i - 1], 1));
             v_place := mnemo._guard_head(p_words, p_codes, i);
             CONTINUE WHEN v_place IS NULL;
             CONTINUE WHEN mnemo._guard_governed(p_words, p_codes, i - 1);
@@ -2846,7 +2847,8 @@ BEGIN
                 THEN mnemo._guard_noun(p_words, p_codes, i, false) END;
             v_target := mnemo._guard_phrase(p_words, p_codes, v_place, 1);
             CONTINUE WHEN NOT v_from AND v_moved IS NULL
-                AND (left(p_codes[i - 1], 1) <> 'w' OR mnemo._guard_flag(p_codes[i - 1], 1));
+                AND (left(p_codes[i - 1], 1) NOT IN ('w', 'i')
+                    OR mnemo._guard_flag(p_codes[i - 1], 1));
         END IF;
         v_out := v_out || ('v' || v_marker || ' ' || CASE
             WHEN right(v_head, 1) = 's' AND length(v_head) > 3 THEN left(v_head, -1) ELSE v_head END);

@@ -181,6 +181,7 @@ pair: inpatient+ / outpatient+
 weak: useful helpful / useless
 weak: same identical equal equals / different differ~
 weak: always / sometimes
+weak: often frequently usually / rarely seldom
 weak: entire whole / partial partially
 pair: forward~ forwards / backward backwards
 pair: acquire~ acquisition+ / divest~ divestiture+

@@ -31,7 +31,7 @@ verb: bill block book borrow bring build buy calculate call cancel capture carry
 verb: check choose clean clear click close code collect come commit compare compile complain complete
 verb: compute configure confirm connect consider consult contact continue contribute control convert
 verb: cook copy count cover crash create cut deal debug decide define delay delete deliver deploy
-verb: describe design detect determine develop dial diagnose die disable discuss display do download
+verb: describe design detect determine develop dial diagnose disable discuss display do download
 verb: draft draw drink drive drop earn eat edit email enable end enforce enroll ensure enter escape
 verb: estimate evaluate execute exercise expand expect explain explore export express extend extract
 verb: fail file fill filter find finish fit fix fly follow forget format fund generate get give go

@@ -79,7 +79,8 @@ BEGIN
         END IF;
     ELSIF v_kind = 'z' THEN
         -- Over 1000, but not: over the fence.
-        IF v_word NOT IN ('over', 'under') OR v_next_kind IN ('#', 'i') OR v_next = '$' THEN
+        IF v_word NOT IN ('over', 'under') OR v_next_kind = '#' OR v_next = '$'
+            OR v_next_kind = 'i' AND v_next !~ '^[a-z]' THEN
             RETURN 'amore=' || substr(p_codes[p_place], 3);
         END IF;
     ELSIF v_word IN ('last', 'next', 'previous') THEN

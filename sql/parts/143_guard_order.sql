@@ -59,6 +59,36 @@ COMMENT ON FUNCTION mnemo._guard_phrase(text[], text[], integer, integer) IS
     'Up to three words of content in a row, from one place on (1) or back (-1): account A, version '
     '12; of an amount of money or the like the unit alone.';
 
+CREATE FUNCTION mnemo._guard_governed(
+    p_words text[],
+    p_codes text[],
+    p_place integer
+)
+RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_kind text COLLATE "C";
+BEGIN
+    FOR i IN REVERSE p_place - 1 .. greatest(p_place - 5, 1) LOOP
+        v_kind := left(p_codes[i], 1);
+        IF v_kind = '.' AND p_words[i] NOT IN (
+            'the', 'a', 'an', 'this', 'that', 'these', 'those', 'my', 'your', 'his', 'her', 'its',
+            'our', 'their', 'some', 'any', 'each', 'every', 'all', 'both'
+        ) OR mnemo._guard_flag(p_codes[i], 1) THEN
+            RETURN false;
+        ELSIF strpos('.cwsabu#i', v_kind) = 0 THEN
+            RETURN strpos('pokz', v_kind) > 0;
+        END IF;
+    END LOOP;
+    RETURN false;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._guard_governed(text[], text[], integer) IS
+    'Whether a word stands after a preposition: before the meeting send it; the meeting is neither '
+    'who sends nor what is sent.';
+
 CREATE FUNCTION mnemo._guard_noun(
     p_words text[],
     p_codes text[],
@@ -74,19 +104,21 @@ DECLARE
 BEGIN
     FOR i IN REVERSE p_place - 1 .. greatest(p_place - 10, 1) LOOP
         v_kind := left(p_codes[i], 1);
-        IF v_kind IN ('c', 's', 'u')
-            OR p_common AND v_kind = 'w' AND NOT mnemo._guard_flag(p_codes[i], 1)
-            OR v_kind = 'i' AND cardinality(mnemo._guard_values(p_words[i])) > 1 THEN
+        EXIT WHEN v_kind = '|';
+        IF (v_kind IN ('c', 's', 'u')
+            OR v_kind = 'i' AND cardinality(mnemo._guard_values(p_words[i])) > 1
+            OR p_common AND (v_kind = 'w' AND NOT mnemo._guard_flag(p_codes[i], 1)
+                OR v_kind = 'i' AND p_words[i] ~ '^[a-z]')
+        ) AND NOT mnemo._guard_governed(p_words, p_codes, i) THEN
             RETURN mnemo._guard_phrase(p_words, p_codes, i, -1);
         END IF;
-        EXIT WHEN v_kind = '|';
     END LOOP;
     RETURN NULL;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._guard_noun(text[], text[], integer, boolean) IS
-    'The last thing named before a word in its clause, within ten words, common nouns too when '
-    'p_common. NULL when there is none.';
+    'The last thing named before a word in its clause, not after a preposition and within ten words; '
+    'common nouns too when p_common. NULL when there is none.';
 
 CREATE FUNCTION mnemo._guard_later(
     p_words text[],
@@ -158,7 +190,9 @@ BEGIN
                 CONTINUE WHEN v_even;
             END IF;
             v_from := v_from OR v_marker = 'from';
-            IF v_marker NOT IN ('to', 'by', 'than', 'into', 'onto', 'toward', 'behind') THEN
+            -- To me, from us: nothing that could change places.
+            CONTINUE WHEN p_words[i + 1] IN ('me', 'us', 'you', 'him', 'them', 'it');
+            IF v_marker NOT IN ('from', 'to', 'by', 'than', 'into', 'onto', 'toward', 'behind') THEN
                 v_out := v_out || ('m' || v_marker);
             END IF;
         ELSIF strpos('wcab', v_kind) > 0 THEN
@@ -168,16 +202,11 @@ BEGIN
             CONTINUE WHEN i = 1 OR p_codes[i] = 'cp' OR NOT mnemo._guard_flag(p_codes[i], 4)
                 AND (p_codes[i - 1] <> 'cp' OR coalesce(p_codes[i + 1], '') <> 'cp');
             CONTINUE WHEN strpos('csuab', left(p_codes[i - 1], 1)) = 0
-                AND (left(p_codes[i - 1], 1) <> 'w' OR mnemo._guard_flag(p_codes[i - 1], 1));
+                AND (left(p_codes[i - 1], 1) NOT IN ('w', 'i')
+                    OR mnemo._guard_flag(p_codes[i - 1], 1));
             v_place := mnemo._guard_head(p_words, p_codes, i);
             CONTINUE WHEN v_place IS NULL;
-            -- Before the meeting send it: what a preposition governs is no subject.
-            v_kind := '';
-            FOR j IN REVERSE i - 2 .. greatest(i - 6, 1) LOOP
-                v_kind := left(p_codes[j], 1);
-                EXIT WHEN strpos('.cwsabu#i', v_kind) = 0;
-            END LOOP;
-            CONTINUE WHEN v_kind IN ('p', 'o', 'k', 'z', '&');
+            CONTINUE WHEN mnemo._guard_governed(p_words, p_codes, i - 1);
             v_noun := mnemo._guard_phrase(p_words, p_codes, i - 1, -1);
             v_head := mnemo._guard_phrase(p_words, p_codes, v_place, 1);
             v_out := v_out || ('m' || rtrim(v_word, 's')
@@ -187,7 +216,8 @@ BEGIN
             v_marker := 'with';
         ELSIF v_word = 'over' THEN
             FOR j IN greatest(i - 8, 1) .. i - 1 LOOP
-                IF left(p_words[j], 6) = 'prefer' THEN
+                IF left(p_words[j], 6) = 'prefer' OR left(p_codes[i + 1], 1) = 'i'
+                    AND p_words[i + 1] ~ '^[a-z]' THEN
                     v_marker := 'over';
                 END IF;
             END LOOP;
@@ -198,6 +228,16 @@ BEGIN
         CONTINUE WHEN v_place IS NULL;
         v_kind := left(p_codes[v_place], 1);
         v_head := mnemo._guard_sense(p_words, p_codes, v_place);
+        IF v_marker = 'from' AND v_kind <> 't' THEN
+            v_out := v_out || 'mfrom'::text;
+        ELSIF v_marker = 'to' THEN
+            v_moved := CASE WHEN v_kind NOT IN ('#', 'i', 't')
+                THEN mnemo._guard_noun(p_words, p_codes, i, false) END;
+            v_target := mnemo._guard_phrase(p_words, p_codes, v_place, 1);
+            CONTINUE WHEN NOT v_from AND v_moved IS NULL
+                AND (left(p_codes[i - 1], 1) NOT IN ('w', 'i')
+                    OR mnemo._guard_flag(p_codes[i - 1], 1));
+        END IF;
         v_out := v_out || ('v' || v_marker || ' ' || CASE
             WHEN right(v_head, 1) = 's' AND length(v_head) > 3 THEN left(v_head, -1) ELSE v_head END);
         -- Account A, version 12, 100 dollars.
@@ -216,12 +256,8 @@ BEGIN
         v_head := mnemo._guard_phrase(p_words, p_codes, v_place, 1);
         IF v_marker = 'from' THEN
             v_source := v_head;
-        ELSIF v_marker = 'to' THEN
-            v_target := v_head;
-            v_moved := CASE WHEN v_kind NOT IN ('#', 'i', 't')
-                THEN mnemo._guard_noun(p_words, p_codes, i, false) END;
-        ELSIF v_marker NOT IN ('before', 'after', 'since', 'until', 'by')
-            AND v_kind IN ('c', 'w', 's', 'u', 'a', 'b') THEN
+        ELSIF v_marker NOT IN ('to', 'before', 'after', 'since', 'until', 'by')
+            AND v_kind IN ('c', 'w', 's', 'u', 'a', 'b', 'i') THEN
             v_noun := coalesce(
                 mnemo._guard_noun(p_words, p_codes, i, true),
                 mnemo._guard_later(p_words, p_codes, v_place)

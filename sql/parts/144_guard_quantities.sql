@@ -21,7 +21,8 @@ DECLARE
     v_counted text COLLATE "C";          -- the content directly before it
     v_one boolean := false;              -- the word one, which counts only before a unit
     v_value text COLLATE "C";            -- the first number or identifier
-    v_several boolean := false;          -- there is another one
+    v_unit text COLLATE "C";             -- the first unit
+    v_several boolean := false;          -- there is another one of either
     v_bound text[] := '{}';              -- all of them with what they belong to
     v_parts text[];
     v_near text COLLATE "C";             -- last, next, this: values only when a time follows
@@ -86,7 +87,7 @@ BEGIN
                 v_bound := v_bound || ('v' || CASE
                     WHEN v_kind IN ('u', 'q') THEN v_number || ' ' || v_payload
                     WHEN v_counted IS NOT NULL THEN v_counted || ' ' || v_number
-                    WHEN v_kind IN ('c', 'w', 'a', 'b', 's') THEN v_number || ' ' || v_word
+                    WHEN v_kind IN ('c', 'w', 's') AND NOT mnemo._guard_flag(v_code, 1) THEN v_number || ' ' || v_word
                     ELSE v_number
                 END);
             END IF;
@@ -132,6 +133,10 @@ BEGIN
                 v_out := v_out || ('v' || v_payload);
             END IF;
         WHEN 'u', 't' THEN
+            IF v_kind = 'u' THEN
+                v_several := v_several OR v_unit <> v_payload;
+                v_unit := coalesce(v_unit, v_payload);
+            END IF;
             v_out := v_out || ('v' || v_payload);
         WHEN 'm' THEN
             IF v_kind_before IN ('#', 'i', 'd', 'o')

@@ -63,7 +63,8 @@ DECLARE
     v_place integer;
     v_small integer := 0;                -- longer words without and with a capital
     v_large integer := 0;
-    v_title boolean := false;            -- a function word with a capital
+    v_title boolean := false;            -- a function word has a capital; all words have
+    v_nouns boolean;                     -- a language that writes all nouns with a capital
     v_out text[] := '{}';
 BEGIN
     IF v_text IS NULL OR v_text = '' THEN
@@ -152,6 +153,12 @@ BEGIN
     IF v_seen ~ ' [abkzd#]' THEN
         v_out := v_out || mnemo._guard_opposites(v_words, v_codes);
     END IF;
+    v_title := v_capitals AND v_small = 0 AND (v_large > 2 OR v_title);
+    v_nouns := v_capitals AND v_seen ~ ' [.]0noun.* [.]0noun';
+    IF v_title OR v_nouns THEN
+        v_seen := replace(v_seen, ' cp', ' c0');
+        v_codes := string_to_array(ltrim(v_seen, ' '), ' ');
+    END IF;
     IF v_seen ~ ' [oz]|~| [ab][4-7]| cp [cw][^p]+ cp' THEN
         v_out := v_out || mnemo._guard_order(v_words, v_codes);
     END IF;
@@ -176,9 +183,7 @@ BEGIN
         END LOOP;
     END IF;
     IF v_capitals THEN
-        v_out := mnemo._guard_capitals(
-            p_query, v_out, v_small = 0 AND (v_large > 2 OR v_title), v_seen ~ ' [.]0noun.* [.]0noun'
-        );
+        v_out := mnemo._guard_capitals(p_query, v_out, v_title, v_nouns);
     END IF;
     IF octet_length(p_query) < 600 THEN
         RETURN tsvector_to_array(array_to_tsvector(v_out));

@@ -95,35 +95,46 @@ AS $fn$
 DECLARE
     v_asked text[] := mnemo._guard_read(p_asked);
     v_stored text[] := mnemo._guard_read(p_stored);
-    v_words text[];
 BEGIN
-    IF p_guard = 'off' THEN
-        RETURN '{}';
-    END IF;
+    -- A name is there when it is a word of the signature, with or without a capital.
     RETURN ARRAY(
-        SELECT concat_ws(', ',
-                   'asked has ' || coalesce(string_agg(d.token, ', ' ORDER BY d.token)
-                       FILTER (WHERE d.asked), 'none of it'),
-                   'stored has ' || coalesce(string_agg(d.token, ', ' ORDER BY d.token)
-                       FILTER (WHERE NOT d.asked), 'none of it'))
+        SELECT CASE
+                   WHEN d.asked IS NULL THEN 'only stored has ' || d.stored
+                   WHEN d.stored IS NULL THEN 'only asked has ' || d.asked
+                   ELSE 'asked has ' || d.asked || ', stored has ' || d.stored
+               END
           FROM (
-            SELECT left(t.entry, 1) AS class, substr(t.entry, 2) COLLATE "C" AS token, t.asked
+            SELECT left(t.entry, 1) COLLATE "C" AS class,
+                   string_agg(substr(t.entry, 2), ', ' ORDER BY t.entry COLLATE "C")
+                       FILTER (WHERE t.side = 1) AS asked,
+                   string_agg(substr(t.entry, 2), ', ' ORDER BY t.entry COLLATE "C")
+                       FILTER (WHERE t.side = 2) AS stored
               FROM (
-                SELECT a.entry, true AS asked
+                SELECT a.entry, 1 AS side
                   FROM unnest(v_asked) AS a(entry)
-                 WHERE CASE WHEN left(a.entry, 1) = 'n'
-                       THEN substr(a.entry, 2) <> ALL (mnemo._signature_tokens(p_stored))
-                       ELSE a.entry <> ALL (v_stored) END
+                 WHERE NOT EXISTS (
+                    SELECT
+                      FROM unnest(v_stored || ARRAY(
+                            SELECT 'n' || w.word
+                              FROM unnest(mnemo._signature_tokens(p_stored)) AS w(word)
+                        )) AS h(entry)
+                     WHERE h.entry COLLATE "C" = a.entry COLLATE "C"
+                 )
                 UNION ALL
-                SELECT s.entry, false
+                SELECT s.entry, 2
                   FROM unnest(v_stored) AS s(entry)
-                 WHERE CASE WHEN left(s.entry, 1) = 'n'
-                       THEN substr(s.entry, 2) <> ALL (mnemo._signature_tokens(p_asked))
-                       ELSE s.entry <> ALL (v_asked) END
+                 WHERE NOT EXISTS (
+                    SELECT
+                      FROM unnest(v_asked || ARRAY(
+                            SELECT 'n' || w.word
+                              FROM unnest(mnemo._signature_tokens(p_asked)) AS w(word)
+                        )) AS h(entry)
+                     WHERE h.entry COLLATE "C" = s.entry COLLATE "C"
+                 )
               ) AS t
+             WHERE p_guard = 'strict' OR p_guard = 'meaning' AND left(t.entry, 1) = 'm'
+             GROUP BY left(t.entry, 1) COLLATE "C"
           ) AS d
-         WHERE d.class = 'm' OR p_guard = 'strict'
-         GROUP BY d.class
          ORDER BY d.class
     );
 END
