@@ -561,10 +561,6 @@ def test_forgetting_overlapping_sets_in_opposite_order_never_deadlocks(
         psycopg.connect(dsn, autocommit=True) as one,
         psycopg.connect(dsn, autocommit=True) as two,
     ):
-        # One meets the rows in the order of the table, the other in that of an index.
-        one.execute("SET enable_indexscan = off")
-        one.execute("SET enable_bitmapscan = off")
-        two.execute("SET enable_seqscan = off")
         for turn in range(15):
             ids = [
                 found
@@ -591,6 +587,41 @@ def test_forgetting_overlapping_sets_in_opposite_order_never_deadlocks(
                 "SELECT count(*) FROM mnemo.event WHERE event_type = 'memory_delete'"
                 " AND memory_id = ANY (%s)", ids,
             ) == len(winner)  # fmt: skip
+
+
+def test_locks_are_taken_in_one_order_whatever_way_the_rows_are_read(
+    dsn: str, db: psycopg.Connection
+) -> None:
+    """One caller reads the table, the other an index; both are stopped half-way by a third."""
+    first, middle = _memory(db), _memory(db)
+    last = _memory(db, scope="global")  # its organisation sorts before that of the others
+    outcome: dict[str, str | None] = {}
+
+    def late(name: str, conn: psycopg.Connection) -> None:
+        try:
+            rows(conn, "forget", ids=[first, middle, last], agent_id="alice")
+            outcome[name] = None
+        except psycopg.Error as error:
+            outcome[name] = error.sqlstate
+
+    with (
+        psycopg.connect(dsn) as third,
+        psycopg.connect(dsn, autocommit=True) as one,
+        psycopg.connect(dsn, autocommit=True) as two,
+    ):
+        one.execute("SET enable_indexscan = off")
+        one.execute("SET enable_bitmapscan = off")
+        two.execute("SET enable_seqscan = off")
+        third.execute("SELECT FROM mnemo.memory WHERE id = %s FOR UPDATE", (middle,))
+        threads = []
+        for name, conn in (("one", one), ("two", two)):
+            threads.append(threading.Thread(target=late, args=(name, conn)))
+            threads[-1].start()
+            wait_for_blocked(db, conn.info.backend_pid)
+        third.rollback()
+        for thread in threads:
+            thread.join()
+    assert outcome == {"one": None, "two": "MN001"}
 
 
 def test_forgetting_in_transactions_never_deadlocks_within_a_call(
