@@ -13,6 +13,7 @@ from tests.privileges.helpers import (
     ORG,
     OTHER_AGENT,
     OTHER_ORG,
+    PURE,
     Connection,
     Function,
     acting,
@@ -298,9 +299,7 @@ def test_an_unbound_tenant_is_refused_whatever_else_is_wrong(tx: Connection) -> 
     """Also by functions without an identity, and without anything to do."""
     role = grant(tx, new_role(tx), "tenant")
     for function in functions(tx):
-        if not function.public or function.name in (
-            "version", "signature_tokens", "jaccard", "canonical_predicate",
-        ):  # fmt: skip
+        if not function.public or function.name in PURE:
             continue
         queries = [call(function)]
         for parameter, kind in function.parameters.items():
@@ -540,11 +539,12 @@ def test_tenants_read_the_settings_of_their_organisation_only(tx: Connection) ->
 def test_settings_of_a_tenant_with_several_agents(tx: Connection) -> None:
     """A setting has no agent: the organisation is enough."""
     role = new_tenant(tx, ("acme", "bot"), ("acme", "boss"))
-    assert rows_as(tx, role, "SELECT mnemo.setting('guard')") == [("off",)]
-    assert rows_as(tx, role, "SELECT mnemo.setting('guard', 'acme')") == [("off",)]
+    setting = "SELECT mnemo.setting('success_threshold' {})"
+    assert rows_as(tx, role, setting.format("")) == [("0.5",)]
+    assert rows_as(tx, role, setting.format(", 'acme'")) == [("0.5",)]
     both = new_tenant(tx, ("acme", "bot"), ("evil", "boss"))
-    assert outcome_as(tx, both, "SELECT mnemo.setting('guard')") == "22023"
-    assert rows_as(tx, both, "SELECT mnemo.setting('guard', 'evil')") == [("off",)]
+    assert outcome_as(tx, both, setting.format("")) == "22023"
+    assert rows_as(tx, both, setting.format(", 'evil'")) == [("0.5",)]
 
 
 # bind_role and unbind_role

@@ -7,6 +7,7 @@ import pytest
 from tests.privileges.helpers import (
     OTHER_AGENT,
     OTHER_ORG,
+    PURE,
     Cast,
     Connection,
     acting,
@@ -189,9 +190,7 @@ def test_execute_without_a_level_is_refused(tx: Connection, level: str) -> None:
     role = with_level(tx, level)
     tx.execute("DELETE FROM mnemo.role_level WHERE role_name = %s", (role,))
     for function in functions(tx):
-        if function.public and function.name not in (
-            "version", "signature_tokens", "jaccard", "canonical_predicate",
-        ):  # fmt: skip
+        if function.public and function.name not in PURE:
             assert outcome_as(tx, role, call(function)) == "42501", function.name
 
 
@@ -220,8 +219,7 @@ def test_execute_on_everything_does_not_raise_a_level(tx: Connection) -> None:
             assert outcome_as(tx, role, call(function)) == "42501", function.name
     for query in (
         "SELECT * FROM mnemo._visible('evil', 'boss', now())",
-        "SELECT * FROM mnemo._match_plans(mnemo.signature_tokens('how do I reset the password'),"
-        " 0.5, NULL, 5, 'evil', 'boss', now())",
+        "SELECT * FROM mnemo._held('evil', 'boss', '{}', now())",
         "SELECT mnemo._setting('guard', 'evil')",
         "SELECT mnemo._revoke_all('postgres')",
     ):

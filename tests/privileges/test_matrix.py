@@ -13,6 +13,7 @@ from tests.privileges.helpers import (
     ACTORS,
     AGENT,
     ORG,
+    PURE,
     Cast,
     Connection,
     Function,
@@ -25,15 +26,13 @@ from tests.privileges.helpers import (
     value,
 )
 
-# Everybody with a level; they read no data and answer before anybody is looked at.
-PURE = {"version", "signature_tokens", "jaccard", "canonical_predicate"}
-# Level admin, the owner, superusers.
+# PURE: everybody with a level. Level admin, the owner, superusers:
 ADMINISTRATION = {"configure", "grant_access", "revoke_access", "bind_role", "unbind_role"}
 # Level application and admin; tenants inside their binding.
 DATA = {
     "setting", "remember", "get_memories", "recall", "forget", "share", "unshare",
     "check_permission", "remember_plan", "remember_plans", "recall_plan", "recall_plans",
-    "get_plan", "list_plans",
+    "get_plan", "list_plans", "explain_recall_plan",
 }  # fmt: skip
 RULES = (
     dict.fromkeys(PURE, "pure")

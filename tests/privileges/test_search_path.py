@@ -6,6 +6,7 @@ operators, types, tables and casts by the names that our functions use. Each rai
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from datetime import datetime
@@ -17,6 +18,7 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from tests.privileges.helpers import (
+    PURE,
     Connection,
     functions,
     grant,
@@ -34,18 +36,14 @@ from tests.support.server import Server
 PATH = "search_path=pg_catalog, mnemo, pg_temp"
 # Everything that runs with the rights of the owner. A new one is added here after a look at it.
 DEFINERS = {
-    "version", "signature_tokens", "jaccard", "canonical_predicate",
-    "configure", "setting", "grant_access", "revoke_access", "bind_role", "unbind_role",
+    *PURE, "configure", "setting", "grant_access", "revoke_access", "bind_role", "unbind_role",
     "remember", "get_memories", "recall", "forget", "share", "unshare", "check_permission",
     "remember_plan", "remember_plans", "recall_plan", "recall_plans", "get_plan", "list_plans",
+    "explain_recall_plan",
     "_is_admin",
 }  # fmt: skip
-# Functions that set more than the path: how matching is planned, how numbers become text.
-FURTHER_SETTINGS = {
-    "_match_plans": ["plan_cache_mode=force_generic_plan", "jit=off"],
-    "_plan_payload": ["extra_float_digits=1"],
-    "_write_memories": ["extra_float_digits=1"],
-}
+# What internal functions may set beside the path: how matching is planned, how numbers become text.
+FURTHER_SETTINGS = {"plan_cache_mode", "enable_seqscan", "jit", "extra_float_digits"}
 
 
 def test_definer_functions_are_those_of_the_list(tx: Connection) -> None:
@@ -58,15 +56,17 @@ def test_definer_functions_are_those_of_the_list(tx: Connection) -> None:
 
 
 def test_definer_and_plpgsql_functions_pin_the_path(tx: Connection) -> None:
-    """Exactly ours, pg_temp last, and nothing else is set."""
-    for name, config in rows(
+    """Exactly ours, pg_temp last; public functions set nothing else."""
+    for name, (path, *others) in rows(
         tx,
-        "SELECT p.proname, coalesce(p.proconfig, '{}') FROM pg_proc AS p"
+        "SELECT p.proname, coalesce(p.proconfig, '{NULL}') FROM pg_proc AS p"
         " JOIN pg_language AS l ON l.oid = p.prolang"
         " WHERE p.pronamespace = 'mnemo'::regnamespace"
-        "   AND (p.prosecdef OR l.lanname <> 'sql')",
+        "   AND (p.prosecdef OR l.lanname <> 'sql' OR p.proconfig IS NOT NULL)",
     ):
-        assert config == [PATH, *FURTHER_SETTINGS.get(name, [])], name
+        assert path == PATH, name
+        allowed = FURTHER_SETTINGS if name.startswith("_") else set()
+        assert {setting.partition("=")[0] for setting in others} <= allowed, name
 
 
 def test_sql_functions_are_bound_when_they_are_made(tx: Connection) -> None:
@@ -111,7 +111,7 @@ def walk(conn: Connection, admin: bool) -> Iterator[tuple[str, list[Any]]]:
 
     def call(function: str, arguments: str, *values: object) -> list[Any]:
         # JSON has one form of dates and numbers, whatever the session has set.
-        shown = "NULL" if function in VOID else "pg_catalog.to_jsonb(x)"
+        shown = "'{}'" if function in VOID else "pg_catalog.to_jsonb(x)::pg_catalog.text"
         try:
             with conn.transaction():
                 answer = rows(
@@ -120,12 +120,14 @@ def walk(conn: Connection, admin: bool) -> Iterator[tuple[str, list[Any]]]:
         except psycopg.Error as error:
             seen.append((function, ["error", error.sqlstate, error.diag.message_primary]))
             return []
-        seen.append((function, [plain(row) for (row,) in answer]))
-        return [row for (row,) in answer]
+        shown_rows = [json.loads(row) for (row,) in answer]
+        seen.append((function, plain(shown_rows)))
+        return shown_rows
 
     seen: list[tuple[str, list[Any]]] = []
     call("version", "")
     call("signature_tokens", "'How do I reset the Password? ΣΑΣ 汇率换算 Ünï'")
+    call("guard_tokens", "'do not pay invoice 17 of Acme Ltd on 2024-01-02'")
     call("jaccard", "ARRAY['a', 'b', 'c'], ARRAY['b', 'c', 'd']")
     call("canonical_predicate", "'  Lives In '")
     call("setting", "'similarity_threshold'")
@@ -173,6 +175,7 @@ def walk(conn: Connection, admin: bool) -> Iterator[tuple[str, list[Any]]]:
     call("recall_plan", "'how do I reset the password', 'bot', 'acme'")
     call("recall_plan", "'nothing of the kind', 'bot', 'acme'")
     call("recall_plan", "'x', 'bot', 'acme', 'NaN'")
+    call("explain_recall_plan", "'how do I not reset the password', 'bot', 'acme'")
     call("recall_plans", "'where are the invoices of last year', 'bot', 'acme', 0.4, p_limit => 3")
     if memory:
         call("forget", "ARRAY[%s]::pg_catalog.uuid[], 'soft_delete', " + who, memory[0]["id"])
@@ -326,6 +329,8 @@ SESSION_SETTINGS = {
     "how values are shown": [
         "DateStyle = 'German, DMY'", "IntervalStyle = 'sql_standard'", "bytea_output = 'escape'",
         "TimeZone = 'Asia/Kathmandu'", "lc_numeric = 'C'", "lc_monetary = 'C'",
+        # A backslash can be the second byte of a character there.
+        "client_encoding = 'GB18030'",
     ],
     "how queries are planned": [
         "enable_seqscan = off", "enable_bitmapscan = off", "enable_hashjoin = off",
