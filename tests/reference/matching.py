@@ -1,7 +1,8 @@
 """What recall_plan must answer, defined by looking at every plan.
 
 Written from the specification and independent of the SQL: no index, no keys, no bounds. Only the
-facts of a plan, who may see it, and one comparison of two sets.
+facts of a plan, who may see it, one comparison of two sets, and one of what the guard has read out
+of two queries.
 """
 
 from __future__ import annotations
@@ -13,6 +14,15 @@ from uuid import UUID
 
 EVERYWHERE = "*"
 LIVE_STATES = frozenset({"raw", "active", "pending", "consolidated"})
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the guard has read out of a query: two digests, 0 for nothing, and the names."""
+
+    meaning: int = 0
+    values: int = 0
+    names: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
@@ -31,6 +41,8 @@ class Plan:
     quarantined: bool = False
     state: str = "raw"
     context: str | None = None
+    query: str = ""
+    reading: Reading = Reading()
 
 
 @dataclass(slots=True)
@@ -54,10 +66,15 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """All plans that answer a query, best first, and how many plans could have."""
+    """All plans that answer a query, best first, and how many plans could have.
+
+    `refused`: those that only the guard keeps from it. `near`: all from some lower similarity on.
+    """
 
     reason: str
     hits: Sequence[Hit]
+    refused: Sequence[Hit]
+    near: Sequence[Hit]
     eligible: int
 
 
@@ -94,6 +111,27 @@ def is_visible(plan: Plan, org_id: str, agent_id: str, grants: Grants, now: date
     return plan.scope == "shared" and grant is not None and not has_ended(grant.expires_at, now)
 
 
+def agrees(
+    guard: str,
+    asked: Reading,
+    asked_tokens: frozenset[str],
+    stored: Reading,
+    stored_tokens: frozenset[str],
+) -> bool:
+    """Whether small differences do not forbid a replay under the guard off, meaning or strict."""
+    if guard == "off":
+        return True
+    if asked.meaning != stored.meaning:
+        return False
+    if guard == "meaning":
+        return True
+    return (
+        asked.values == stored.values
+        and asked.names <= stored_tokens
+        and stored.names <= asked_tokens
+    )
+
+
 def order(plan: Plan, similarity: float) -> tuple[float, bool, float, datetime, bytes]:
     """The sort key of an answer; the greatest is best."""
     return (
@@ -115,6 +153,9 @@ def recall(
     threshold: float,
     context: str | None,
     now: datetime,
+    guard: str = "off",
+    reading: Reading = Reading(),
+    near: float = 0.3,
 ) -> Answer:
     """Everything that `recall_plans` would return without a limit; `recall_plan` is its first."""
     eligible = [
@@ -124,11 +165,26 @@ def recall(
         and is_live(plan, now)
         and is_visible(plan, org_id, agent_id, grants, now)
     ]
-    scored = [(plan, jaccard(tokens, plan.tokens)) for plan in eligible]
-    best = sorted(
-        ((plan, similarity) for plan, similarity in scored if similarity >= threshold),
+    ranked = sorted(
+        (
+            (plan, similarity)
+            for plan in eligible
+            for similarity in [jaccard(tokens, plan.tokens)]
+            if similarity >= min(near, threshold)
+        ),
         key=lambda pair: order(*pair),
         reverse=True,
     )
-    reason = "none_similar" if not best else "exact" if best[0][1] == 1 else "similar"
-    return Answer(reason, [Hit(plan.id, similarity) for plan, similarity in best], len(eligible))
+    hits, refused = [], []
+    for plan, similarity in ranked:
+        if similarity >= threshold:
+            fits = agrees(guard, reading, tokens, plan.reading, plan.tokens)
+            (hits if fits else refused).append(Hit(plan.id, similarity))
+    if hits:
+        reason = "exact" if hits[0].similarity == 1 else "similar"
+    else:
+        reason = "guarded" if refused else "none_similar"
+    return Answer(
+        reason, hits, refused, [Hit(plan.id, similarity) for plan, similarity in ranked],
+        len(eligible),
+    )  # fmt: skip

@@ -1,8 +1,10 @@
-"""recall_plan and recall_plans against their definition, on random plans, callers and queries.
+"""recall_plan and its kin against their definition, on random plans, callers and queries.
 
 One database holds many small organisations. Their vocabularies are small, so that near-duplicates,
 ties and exact ratios are everywhere; agents have the same names in each; global plans reach into
-all. The definition is tests/reference/matching.py, which looks at every plan.
+all; many queries carry something that the guard reads. The definition is
+tests/reference/matching.py, which looks at every plan. What the guard reads out of a text is taken
+as it is: here it matters what recall makes of it.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import math
 import random
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from fractions import Fraction
@@ -21,15 +24,31 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from tests.reference.matching import EVERYWHERE, LIVE_STATES, Answer, Grant, Plan, recall
+from tests.reference.matching import (
+    EVERYWHERE,
+    LIVE_STATES,
+    Answer,
+    Grant,
+    Plan,
+    Reading,
+    recall,
+)
+from tests.support.reuse import module_database
 from tests.support.server import Server
 
 SEED = 20260611
-SETS = 120
-CASES = 12_000
+SETS = 100
+CASES = 10_000
+# Of these also the whole order, and of these also the explanation.
+LISTED = 3_000
+EXPLAINED = 400
 AGENTS = ("ana", "ben", "cem", "dua")
 CONTEXTS = (None, "tools-1", "tools-2")
 UNKNOWN_CONTEXT = "tools-9"
+GUARDS = ("strict", "meaning", "off")
+# No tokens of a signature, but some of them of a guard.
+NOISE = ("a", "is", "of", "I")
+GUARDED = ("17", "71", "no", "up", "v2", "C++", "§", "Al")
 STEPS = tuple(round(0.3 + 0.05 * step, 2) for step in range(15))
 RATIOS = tuple(
     Fraction(*pair)
@@ -49,6 +68,7 @@ class Case:
     org_id: str
     agent_id: str
     threshold: float | None
+    guard: str | None
     context: str | None
     limit: int
 
@@ -59,7 +79,9 @@ class World:
 
     plans: dict[UUID, Plan] = field(default_factory=dict)
     grants: dict[tuple[UUID, str], Grant] = field(default_factory=dict)
-    settings: dict[str, float] = field(default_factory=dict)
+    thresholds: dict[str, float] = field(default_factory=dict)
+    guards: dict[str, str] = field(default_factory=dict)
+    noises: dict[UUID, list[str]] = field(default_factory=dict)
     cases: list[Case] = field(default_factory=list)
     answers: list[Answer] = field(default_factory=list)
 
@@ -73,15 +95,21 @@ def words(chooser: random.Random, count: int) -> list[str]:
     return list(found)
 
 
-def phrase(chooser: random.Random, tokens: frozenset[str]) -> str:
+def guarded(chooser: random.Random) -> list[str]:
+    """Words that a guard reads and a signature does not; mostly none."""
+    return chooser.sample(GUARDED, chooser.choice((0, 0, 0, 1, 1, 2)))
+
+
+def phrase(chooser: random.Random, tokens: frozenset[str], noise: list[str]) -> str:
     """A query with exactly this signature: any order, case, separators and short words."""
     parts = [
-        word.upper() if word.isascii() and chooser.random() < 0.3 else word
+        word.upper() if word.isascii() and chooser.random() < 0.1 else word
         for word in sorted(tokens)
     ]
-    parts += chooser.sample(["a", "is", "of", "I"], chooser.randrange(3))
+    parts += chooser.sample(NOISE, chooser.randrange(3))
     parts += [chooser.choice(parts)] if chooser.random() < 0.2 else []
     chooser.shuffle(parts)
+    parts += noise
     return chooser.choice((" ", ", ", " - ", "? ", "_", " / ", "\t")).join(parts)
 
 
@@ -118,7 +146,7 @@ def make_style(chooser: random.Random, lexicon: list[str], number: int) -> Style
         (tuple(range(5, 34)), 60),
         (tuple(range(1, 61)), 100),
         ((30, 31, 32, 33, 34, 48, 60, 63, 64, 65, 68), 100),
-        ((150, 200, 200, 256, 300, 300, 40, 12), 400),
+        ((150, 200, 200, 256, 300, 300, 40, 12), 400) if number % 12 == 5 else ((3, 5, 10, 20), 30),
     )[number % 6]
     vocabulary = lexicon[: least + chooser.randint(0, least // 2)]
     skewed = number // 6 % 2 == 0
@@ -133,6 +161,7 @@ def write_set(
     mine: list[Plan] = []
     for _ in range(chooser.randint(2, 4)):
         elements = []
+        noises: list[list[str]] = []
         batch: list[tuple[frozenset[str], str | None]] = []
         for _ in range(chooser.randint(6, 18)):
             known = [plan.tokens for plan in mine] + [tokens for tokens, _ in batch]
@@ -143,8 +172,9 @@ def write_set(
                 tokens = style.draw(chooser, chooser.choice(style.sizes), frozenset())
             ttl = chooser.choice((None, None, None, "1 hour", "P1D", "00:00:00.000001"))
             batch.append((tokens, ttl))
+            noises.append(guarded(chooser))
             elements.append({
-                "query": phrase(chooser, tokens),
+                "query": phrase(chooser, tokens, noises[-1]),
                 "steps": [f"{org_id} {len(mine) + len(batch)}"],
                 "chunk_ids": [],
                 "outcome_score": chooser.choice((0.5, 0.75, 0.9, 1, 7)),
@@ -180,7 +210,9 @@ def write_set(
                 created_at=created_at,
                 expires_at=created_at + LENGTHS[ttl] if ttl else None,
                 context=element["context"],
+                query=element["query"],
             ))  # fmt: skip
+        world.noises.update(zip(ids, noises, strict=True))
     world.plans.update({plan.id: plan for plan in mine})
     share_some(conn, world, chooser, mine)
     end_some(conn, chooser, mine)
@@ -306,11 +338,14 @@ def make_case(
     if tokens is None:
         tokens = style.edit(chooser, plan.tokens)
     return Case(
-        query=phrase(chooser, tokens),
+        query=phrase(
+            chooser, tokens, world.noises[plan.id] if chooser.random() < 0.6 else guarded(chooser)
+        ),
         tokens=tokens,
         org_id=org_id,
         agent_id=chooser.choice((plan.owner[1], *AGENTS, *AGENTS, "zoe")),
         threshold=threshold,
+        guard=chooser.choice((None, *GUARDS, "off")),
         context=(
             plan.context if chooser.random() < 0.8 else chooser.choice((*CONTEXTS, UNKNOWN_CONTEXT))
         ),
@@ -318,13 +353,35 @@ def make_case(
     )
 
 
+Made = tuple[World, str]
+
+
+def ask(dsn: str, function: str, columns: str, count: int, more: str = "") -> list[tuple[Any, ...]]:
+    """The number of each question before `count` with what the function answers, in order."""
+
+    def part(number: int) -> list[tuple[Any, ...]]:
+        with psycopg.connect(dsn, autocommit=True) as conn:
+            return conn.execute(
+                f"SELECT q.number, {columns}"  # type: ignore[arg-type]
+                f"  FROM question AS q CROSS JOIN LATERAL mnemo.{function}("
+                "       p_query => q.query, p_agent_id => q.agent_id, p_org_id => q.org_id,"
+                "       p_similarity_threshold => q.threshold, p_guard => q.guard,"
+                f"       p_context => q.context{more}) AS r"
+                " WHERE q.number %% 2 = %s AND q.number < %s",
+                [number, count],
+            ).fetchall()
+
+    with ThreadPoolExecutor(2) as pool:
+        return [row for rows in pool.map(part, (0, 1)) for row in rows]
+
+
 @pytest.fixture(scope="module")
-def world(server: Server, template: str) -> Iterator[tuple[World, psycopg.Connection]]:
+def world(server: Server, template: str) -> Iterator[Made]:
     """The plans in a database of their own, and the questions in its table `question`."""
-    name = "brute_force"
-    with psycopg.connect(server.create_database(name, template), autocommit=True) as conn:
-        yield build(conn), conn
-    server.drop_database(name)
+    with module_database(server, template, "brute_force") as dsn:
+        with psycopg.connect(dsn, autocommit=True) as conn:
+            made = build(conn)
+        yield made, dsn
 
 
 def build(conn: psycopg.Connection) -> World:
@@ -338,51 +395,84 @@ def build(conn: psycopg.Connection) -> World:
         styles[org_id] = make_style(chooser, lexicon, number)
         write_set(conn, world, chooser, styles[org_id], org_id)
         if number % 9 == 4:
-            world.settings[org_id] = chooser.choice((0.35, 0.6, 0.85))
-            conn.execute(
-                "SELECT mnemo.configure('similarity_threshold', %s, %s)",
-                [str(world.settings[org_id]), org_id],
-            )
+            world.thresholds[org_id] = chooser.choice((0.35, 0.6, 0.85))
+            configure(conn, "similarity_threshold", str(world.thresholds[org_id]), org_id)
+        if number % 5 == 2:
+            world.guards[org_id] = chooser.choice(GUARDS)
+            configure(conn, "guard", world.guards[org_id], org_id)
     own: dict[str, list[Plan]] = {org_id: [] for org_id in (*styles, EVERYWHERE)}
     for plan in world.plans.values():
         own[plan.org_id].append(plan)
     world.cases = [make_case(chooser, world, styles, own) for _ in range(CASES)]
+    written = list(world.plans.values())
+    for plan, reading in zip(written, read(conn, [plan.query for plan in written]), strict=True):
+        plan.reading = reading
+    readings = read(
+        conn, ["" if case.guard == "off" else case.query for case in world.cases]
+    )  # fmt: skip
     row = conn.execute("SELECT clock_timestamp()").fetchone()
     assert row is not None
-    world.answers = [definition(world, own, case, row[0]) for case in world.cases]
+    world.answers = [
+        definition(world, own, case, reading, row[0])
+        for case, reading in zip(world.cases, readings, strict=True)
+    ]
 
     conn.execute(
         "CREATE TABLE question (number bigint, query text, org_id text, agent_id text,"
-        " threshold double precision, context text, most bigint)"
+        " threshold double precision, guard text, context text, most bigint)"
     )
     with conn.cursor() as cursor, cursor.copy("COPY question FROM STDIN") as copy:
         for number, case in enumerate(world.cases):
             copy.write_row((
-                number, case.query, case.org_id, case.agent_id, case.threshold, case.context,
-                case.limit,
+                number, case.query, case.org_id, case.agent_id, case.threshold, case.guard,
+                case.context, case.limit,
             ))  # fmt: skip
     return world
 
 
-def definition(world: World, own: dict[str, list[Plan]], case: Case, now: datetime) -> Answer:
+def configure(conn: psycopg.Connection, name: str, value: str, org_id: str) -> None:
+    """An override for an organisation."""
+    conn.execute("SELECT mnemo.configure(%s, %s, %s)", [name, value, org_id])
+
+
+def read(conn: psycopg.Connection, queries: list[str]) -> list[Reading]:
+    """What the guard reads out of queries."""
+    return [
+        Reading(meaning, values, frozenset(names))
+        for meaning, values, names in conn.execute(
+            "SELECT g.meaning, g.vals, g.names"
+            "  FROM unnest(%s::text[]) WITH ORDINALITY AS t(query, place)"
+            " CROSS JOIN LATERAL mnemo._guard(t.query) AS g ORDER BY t.place",
+            [queries],
+        )
+    ]
+
+
+def threshold_of(world: World, case: Case) -> float:
+    """The threshold that holds for a question."""
+    return world.thresholds.get(case.org_id, 0.7) if case.threshold is None else case.threshold
+
+
+def definition(
+    world: World, own: dict[str, list[Plan]], case: Case, reading: Reading, now: datetime
+) -> Answer:
     """The answer by the definition; plans of other organisations are never visible."""
-    threshold = case.threshold
-    if threshold is None:
-        threshold = world.settings.get(case.org_id, 0.7)
     return recall(
         [*own.get(case.org_id, []), *own[EVERYWHERE]], world.grants, case.tokens,
-        org_id=case.org_id, agent_id=case.agent_id, threshold=threshold, context=case.context,
-        now=now,
+        org_id=case.org_id, agent_id=case.agent_id, threshold=threshold_of(world, case),
+        context=case.context, now=now, guard=case.guard or world.guards.get(case.org_id, "strict"),
+        reading=reading,
     )  # fmt: skip
 
 
-def test_questions_cover_what_they_should(world: tuple[World, psycopg.Connection]) -> None:
+def test_questions_cover_what_they_should(world: Made) -> None:
     """The random cases reach hits and misses of every kind, often enough to prove something."""
     made, _ = world
     seen: Counter[str] = Counter()
     for case, answer in zip(made.cases, made.answers, strict=True):
         seen[answer.reason] += 1
         seen["nothing visible"] += answer.eligible == 0
+        seen["refused and hit"] += bool(answer.refused and answer.hits)
         if not answer.hits:
             continue
         best = made.plans[answer.hits[0].id]
@@ -395,7 +485,8 @@ def test_questions_cover_what_they_should(world: tuple[World, psycopg.Connection
         seen["long"] += len(best.tokens) > 32 and similarity < 1
         seen["below the floor"] += similarity < 0.6
     wanted = {
-        "exact": 1000, "similar": 2000, "none_similar": 1000, "nothing visible": 100,
+        "exact": 900, "similar": 1500, "none_similar": 1000, "guarded": 500,
+        "refused and hit": 400, "nothing visible": 100,
         "private": 200, "shared": 500, "public": 500, "global": 500, "by grant": 100,
         "several": 1000, "tie": 300, "at the threshold": 300, "long": 300, "below the floor": 300,
     }  # fmt: skip
@@ -404,36 +495,39 @@ def test_questions_cover_what_they_should(world: tuple[World, psycopg.Connection
 
 
 @pytest.fixture(scope="module")
-def recalled(world: tuple[World, psycopg.Connection]) -> list[tuple[Any, ...]]:
+def recalled(world: Made) -> list[tuple[Any, ...]]:
     """What recall_plan answers, one row a question."""
-    _, conn = world
-    return conn.execute(
-        "SELECT r.candidates_considered, r.hit, r.id, r.similarity, r.reason, r.owner_agent_id,"
-        "       r.scope, r.outcome_score, r.steps IS NOT NULL"
-        "  FROM question AS q CROSS JOIN LATERAL mnemo.recall_plan("
-        "       p_query => q.query, p_agent_id => q.agent_id, p_org_id => q.org_id,"
-        "       p_similarity_threshold => q.threshold, p_context => q.context) AS r"
-        " ORDER BY q.number"
-    ).fetchall()
+    _, dsn = world
+    rows = ask(
+        dsn, "recall_plan",
+        "r.candidates_considered, r.hit, r.id, r.similarity, r.reason, r.owner_agent_id, r.scope,"
+        " r.outcome_score, r.steps IS NOT NULL, r.near_miss ->> 'id',"
+        " (r.near_miss ->> 'similarity')::double precision",
+        CASES,
+    )  # fmt: skip
+    return [row[1:] for row in sorted(rows)]
 
 
 def test_recall_plan_is_the_best_by_definition(
-    world: tuple[World, psycopg.Connection], recalled: list[tuple[Any, ...]]
+    world: Made, recalled: list[tuple[Any, ...]]
 ) -> None:
-    """Id, similarity and reason are those of a look at every plan, for every question."""
+    """Id, similarity, reason and near miss are those of a look at every plan."""
     made, _ = world
     wrong = []
     for number, (case, answer, row) in enumerate(
         zip(made.cases, made.answers, recalled, strict=True)
     ):
         expected: tuple[object, ...] = (
-            False, None, None, answer.reason, None, None, None, False,
+            False, None, None, answer.reason, None, None, None, False, None, None,
         )  # fmt: skip
+        if answer.reason == "guarded":
+            refused = answer.refused[0]
+            expected = (*expected[:-2], str(refused.id), refused.similarity)
         if answer.hits:
             plan = made.plans[answer.hits[0].id]
             expected = (
                 True, plan.id, answer.hits[0].similarity, answer.reason, plan.owner[1],
-                plan.scope, plan.outcome_score, True,
+                plan.scope, plan.outcome_score, True, None, None,
             )  # fmt: skip
         if row[1:] != expected:
             wrong.append((number, case, expected, row))
@@ -441,7 +535,7 @@ def test_recall_plan_is_the_best_by_definition(
 
 
 def test_recall_plan_counts_only_what_the_caller_sees(
-    world: tuple[World, psycopg.Connection], recalled: list[tuple[Any, ...]]
+    world: Made, recalled: list[tuple[Any, ...]]
 ) -> None:
     """candidates_considered: 1 for an exact hit, at least the hit, never an invisible plan."""
     made, _ = world
@@ -459,31 +553,59 @@ def test_recall_plan_counts_only_what_the_caller_sees(
     assert wrong[:3] == []
 
 
-def test_recall_plans_is_the_whole_order(world: tuple[World, psycopg.Connection]) -> None:
+def test_recall_plans_is_the_whole_order(world: Made) -> None:
     """recall_plans returns the best in the order of the definition, cut at its limit."""
-    made, conn = world
-    rows = conn.execute(
-        "SELECT q.number, r.rank, r.id, r.similarity, r.reason, r.candidates_considered, r.hit"
-        "  FROM question AS q CROSS JOIN LATERAL mnemo.recall_plans("
-        "       p_query => q.query, p_agent_id => q.agent_id, p_org_id => q.org_id,"
-        "       p_similarity_threshold => q.threshold, p_context => q.context,"
-        "       p_limit => q.most) AS r"
-        " ORDER BY q.number, r.rank"
-    ).fetchall()
-    got: list[list[tuple[object, ...]]] = [[] for _ in made.cases]
-    for number, *rest in rows:
+    made, dsn = world
+    got: list[list[tuple[Any, ...]]] = [[] for _ in range(LISTED)]
+    for number, *rest in sorted(ask(
+        dsn, "recall_plans", "r.rank, r.id, r.similarity, r.reason, r.candidates_considered, r.hit",
+        LISTED, ", p_limit => q.most",
+    )):  # fmt: skip
         got[number].append(tuple(rest))
     wrong = []
-    for number, (case, answer) in enumerate(zip(made.cases, made.answers, strict=True)):
+    for number, found in enumerate(got):
+        case, answer = made.cases[number], made.answers[number]
         expected = [
             (rank, hit.id, hit.similarity, "exact" if hit.similarity == 1 else "similar")
             for rank, hit in enumerate(answer.hits[: case.limit], start=1)
         ]
-        considered = {row[4] for row in got[number]}
-        counted = all(
-            len(expected) <= count <= answer.eligible  # type: ignore[operator]
-            for count in considered
+        considered = {row[4] for row in found}
+        counted = all(len(expected) <= count <= answer.eligible for count in considered)
+        if [row[:4] for row in found] != expected or len(considered) > 1 or not counted:
+            wrong.append((number, case, answer.eligible, expected[:5], found[:5]))
+    assert wrong[:3] == []
+
+
+def test_explain_recall_plan_is_the_definition_spelled_out(world: Made) -> None:
+    """The nearest visible plans in their order, each with the verdict that recall has come to."""
+    made, dsn = world
+    got: dict[int, list[tuple[Any, ...]]] = {number: [] for number in range(EXPLAINED)}
+    for number, *rest in sorted(ask(
+        dsn, "explain_recall_plan",
+        "r.rank, r.id, r.similarity, r.verdict, cardinality(r.guard_differences)", EXPLAINED,
+    )):  # fmt: skip
+        got[number].append(tuple(rest))
+    wrong = []
+    for number, found in got.items():
+        case, answer = made.cases[number], made.answers[number]
+        hits = [hit.id for hit in answer.hits]
+        refused = [hit.id for hit in answer.refused]
+        expected: list[tuple[object, ...]] = []
+        for rank, near in enumerate(answer.near[:20], start=1):
+            if near.similarity < threshold_of(made, case):
+                verdict = "below_threshold"
+            elif near.id in refused:
+                verdict = "guarded"
+            else:
+                verdict = "replayed" if near.id == hits[0] else "outranked"
+            expected.append((rank, near.id, near.similarity, verdict))
+        if not answer.near:
+            expected = [(None, None, None, "none_similar")]
+        explained = all(
+            (verdict != "guarded" or differences > 0)
+            and (verdict not in ("replayed", "outranked") or differences == 0)
+            for *_, verdict, differences in found
         )
-        if [row[:4] for row in got[number]] != expected or len(considered) > 1 or not counted:
-            wrong.append((number, case, answer.eligible, expected[:5], got[number][:5]))
+        if [row[:4] for row in found] != expected or not explained:
+            wrong.append((number, case, expected[:5], found[:5]))
     assert wrong[:3] == []
