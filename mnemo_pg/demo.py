@@ -17,7 +17,7 @@ from typing import Any
 from uuid import UUID
 
 from mnemo_pg.client import Mnemo
-from mnemo_pg.types import PlanMatch
+from mnemo_pg.types import ExplanationVerdict, PlanExplanation, PlanMatch
 
 ORG = "demo"
 # A plan that only its owner sees, and a colleague who would like to see it.
@@ -56,7 +56,10 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A question of the data set and what came back; `plan` and `source_id` name keys of plans."""
+    """A question of the data set and what came back; `plan` and `source_id` name keys of plans.
+
+    `refused` is the most similar plan that the guard refused, looked up for look-alikes only.
+    """
 
     query: str
     agent_id: str
@@ -66,6 +69,7 @@ class Answer:
     needs_guard: bool
     match: PlanMatch
     plan: str | None
+    refused: PlanExplanation | None
 
     @property
     def right(self) -> bool:
@@ -159,8 +163,16 @@ class Demo:
             )
             seconds.append(time.perf_counter() - started)
             plan = keys.get(match.id) if match.id is not None else None
-            answers.append(Answer(**question, match=match, plan=plan))
+            refused = self._refused(question) if question["needs_guard"] else None
+            answers.append(Answer(**question, match=match, plan=plan, refused=refused))
         return answers, percentiles(seconds)
+
+    def _refused(self, question: dict[str, Any]) -> PlanExplanation | None:
+        compared = self._client.explain_recall_plan(
+            question["query"], agent_id=question["agent_id"], org_id=ORG
+        )
+        guarded = (one for one in compared if one.verdict == ExplanationVerdict.GUARDED)
+        return next(guarded, None)
 
     def share(self) -> Sharing:
         """A private plan: its owner, a colleague, shared with him, and taken back."""

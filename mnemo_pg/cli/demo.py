@@ -8,7 +8,6 @@ from typing import Any
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-from rich.text import Text
 
 from mnemo_pg.cli import output
 from mnemo_pg.cli.session import Dsn, Json, client, options
@@ -98,7 +97,18 @@ def _answer(answer: Answer) -> dict[str, Any]:
         "similarity": match.similarity,
         "reason": match.reason,
         "candidates_considered": match.candidates_considered,
+        "refused": _refused(answer),
         "right": answer.right,
+    }
+
+
+def _refused(answer: Answer) -> dict[str, Any] | None:
+    if answer.refused is None:
+        return None
+    return {
+        "query": answer.refused.query,
+        "similarity": answer.refused.similarity,
+        "differences": answer.refused.guard_differences,
     }
 
 
@@ -170,14 +180,11 @@ class _Teller:
         text = "Questions that share their words with a plan and mean something else."
         if rules.guard == "off":
             text += " The guard is off here, so words decide: some get a plan that is not theirs."
+        else:
+            text += " The guard refuses that plan, however similar it is, and says what differs."
         self._head(5, "Look-alikes", text)
-        made = output.table("asked", "differs in", "answer", "")
         for answer in alike:
-            match = answer.match
-            said = f"replays: {match.query}" if match.hit else f"miss ({match.reason})"
-            verdict = Text("right", "green") if answer.right else Text("wrong", "red")
-            output.row(made, answer.query, answer.reason, said, verdict)
-        output.stdout().print(made)
+            _print_look_alike(answer)
         counts = _counts(answers)
         output.say(
             f"hits {counts['hits_right']} of {counts['hits_expected']},"
@@ -232,6 +239,19 @@ class _Teller:
         )
         output.say('  mnemo-pg remember-plan "your question" --step "what you did" --score 0.9')
         output.say("  mnemo-pg psql")
+
+
+def _print_look_alike(answer: Answer) -> None:
+    match = answer.match
+    verdict = "" if answer.right else f" (meant: {answer.source_id or 'a miss'})"
+    output.say(f"{answer.query}  [{answer.reason}]", style="bold")
+    if refused := answer.refused:
+        differences = "; ".join(refused.guard_differences)
+        output.say(f'     refused {refused.similarity:.2f} "{refused.query}": {differences}')
+    if match.hit:
+        output.say(f'     plan {answer.plan}{verdict} {match.similarity:.2f} "{match.query}"')
+    else:
+        output.say(f"     miss ({match.reason}){verdict}")
 
 
 def _print_hit(answer: Answer) -> None:

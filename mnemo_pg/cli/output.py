@@ -27,6 +27,12 @@ def clean(value: object) -> str:
     return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", str(value))
 
 
+def short(text: str, most: int = 200) -> str:
+    """One line for a text of any length: a question may have 100,000 characters."""
+    text = " ".join(text.split())
+    return text if len(text) <= most else f"{text[: most - 4]} ..."
+
+
 def stdout() -> Console:
     """Where answers go. Made anew each time: tests and pipes exchange the stream."""
     # A file or a pipe has no width; 80 columns would fold most cells.

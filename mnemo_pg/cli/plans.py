@@ -11,7 +11,15 @@ import typer
 from mnemo_pg.cli import output
 from mnemo_pg.cli.session import MISS_OR_FAILURE, Dsn, Json, client, options
 from mnemo_pg.importer import parse_duration
-from mnemo_pg.types import PlanMatch, PlanStatus, RecallReason, Scope
+from mnemo_pg.types import (
+    ExplanationVerdict,
+    Guard,
+    PlanExplanation,
+    PlanMatch,
+    PlanStatus,
+    RecallReason,
+    Scope,
+)
 
 Agent = Annotated[str | None, typer.Option("--agent", help="Acting agent.")]
 Org = Annotated[str | None, typer.Option("--org", help="Its organisation.")]
@@ -22,7 +30,7 @@ Context = Annotated[
 
 _REASONS = {
     RecallReason.NONE_SIMILAR: "no visible plan is similar enough",
-    RecallReason.GUARDED: "the most similar plan differs in something that decides the question",
+    RecallReason.GUARDED: "a similar plan differs in something that decides the question",
     RecallReason.DISABLED: (
         "experience memory is off; turn it on: mnemo-pg init --experience-memory on"
     ),
@@ -124,16 +132,39 @@ def recall_plan(
     limit: Annotated[
         int | None, typer.Option("--limit", min=1, help="Show the best N plans.", metavar="N")
     ] = None,
+    guard: Annotated[
+        Guard | None,
+        typer.Option(help="Differences that forbid a replay. Default: the database's setting."),
+    ] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show the nearest plans, each with its verdict.")
+    ] = False,
     dsn: Dsn = None,
     as_json: Json = False,
 ) -> None:
     """Recall the best plan for a question; exit code 1 when there is none.
 
-    With --limit --json prints an array, empty on a miss.
+    --json prints an array with --limit (empty on a miss) and with --explain.
     """
     chosen = options(context, dsn, as_json)
+    if explain and limit is not None:
+        raise typer.BadParameter("--explain shows all that was compared", param_hint="--limit")
+    rules: dict[str, Any] = {
+        "similarity_threshold": threshold,
+        "guard": guard,
+        "context": plan_context,
+    }
+    if explain:
+        with client(chosen, agent_id=agent, org_id=org) as m:
+            compared = m.explain_recall_plan(query, **rules)
+        if chosen.json:
+            output.print_json([output.fields(one) for one in compared])
+        else:
+            show_explanations(compared)
+        if not any(one.verdict == ExplanationVerdict.REPLAYED for one in compared):
+            raise typer.Exit(MISS_OR_FAILURE)
+        return
     with client(chosen, agent_id=agent, org_id=org) as m:
-        rules: dict[str, Any] = {"similarity_threshold": threshold, "context": plan_context}
         found = [] if limit is None else m.recall_plans(query, limit=limit, **rules)
         # A miss of several has no reason of its own.
         best = found[0] if found else m.recall_plan(query, **rules)
@@ -174,6 +205,33 @@ def show_plan(match: PlanMatch) -> None:
 def show_miss(match: PlanMatch) -> None:
     """A miss with its reason, for people."""
     why = _REASONS.get(RecallReason(match.reason), str(match.reason))
+    if near := match.near_miss:
+        differences = "; ".join(near["differences"])
+        why = (
+            f'"{output.short(near["query"])}" (similarity {near["similarity"]:.2f}) is refused:'
+            f" {output.short(differences)}; plan {near['id']}"
+        )
     output.say(f"miss ({match.reason}): {why}")
-    if match.near_miss:
-        output.say(f"nearest: {json.dumps(match.near_miss, ensure_ascii=False)}")
+
+
+def show_explanations(compared: list[PlanExplanation]) -> None:
+    """Which plans were compared and what came of it, for people."""
+    if compared[0].id is None:
+        reason = RecallReason(compared[0].verdict)
+        why = {**_REASONS, RecallReason.NONE_SIMILAR: "no visible plan comes near"}[reason]
+        output.say(f"nothing to compare ({reason}): {why}")
+        return
+    output.say(f"a replay needs a similarity of {compared[0].threshold:g}")
+    made = output.table("", "similarity", "verdict", "stored", "only asked", "only stored", "guard")
+    for one in compared:
+        output.row(
+            made,
+            one.rank,
+            f"{one.similarity:.2f}",
+            one.verdict,
+            output.short(one.query or ""),
+            output.short(" ".join(one.only_asked)),
+            output.short(" ".join(one.only_stored)),
+            output.short("; ".join(one.guard_differences)),
+        )
+    output.stdout().print(made)

@@ -84,6 +84,99 @@ def test_json_is_one_document_and_nothing_else(cli: Run, dsn: str) -> None:
     assert (none.code, none.json) == (1, [])
 
 
+@pytest.fixture
+def modes(cli: Run, dsn: str) -> str:
+    """A database with plans for dark mode: on, on in other words, and one about something else."""
+    for query in ("Turn on dark mode", "Turn on the dark mode now", "Feed the office cat"):
+        done = cli("remember-plan", query, "--step", "x", "--score", "0.9", "--dsn", dsn)
+        assert done.code == 0
+    return dsn
+
+
+def test_a_guarded_miss_says_in_one_line_what_was_refused_and_why(cli: Run, modes: str) -> None:
+    missed = cli("recall-plan", "Turn off dark mode", "--dsn", modes)
+    assert missed.code == 1
+    (line,) = missed.out.splitlines()
+    assert re.fullmatch(
+        r'miss \(guarded\): "Turn on dark mode" \(similarity 0\.75\) is refused:'
+        r" asked has off, stored has on; plan [0-9a-f-]{36}",
+        line,
+    )
+
+
+@pytest.mark.parametrize(("guard", "code"), [("strict", 1), ("meaning", 1), ("off", 0)])
+def test_the_guard_can_be_chosen(cli: Run, modes: str, guard: str, code: int) -> None:
+    for more in ((), ("--limit", "3"), ("--explain",)):
+        done = cli("recall-plan", "Turn off dark mode", "--guard", guard, *more, "--dsn", modes)
+        assert done.code == code, (more, done.out)
+
+
+def test_explain_shows_a_table(cli: Run, modes: str) -> None:
+    hit = cli("recall-plan", "turn on dark mode", "--explain", "--dsn", modes)
+    assert hit.code == 0
+    needs, head, *found = hit.out.splitlines()
+    assert needs == "a replay needs a similarity of 0.7"
+    assert head.split() == ["similarity", "verdict", "stored", "only", "asked", "only", "stored",
+                            "guard"]  # fmt: skip
+    assert [line.split()[:3] for line in found] == [
+        ["1", "1.00", "replayed"],
+        ["2", "0.60", "below_threshold"],
+    ]
+    assert found[1].split()[-2:] == ["now", "the"]
+    refused = cli("recall-plan", "turn off dark mode", "--explain", "--dsn", modes)
+    assert refused.code == 1
+    assert re.search(
+        r"1 +0\.75 +guarded +Turn on dark mode +off +asked has off, stored has on", refused.out
+    )
+
+
+def test_explain_prints_the_rows_as_json(cli: Run, modes: str) -> None:
+    done = cli("recall-plan", "Turn off dark mode", "--explain", "--dsn", modes, "--json")
+    assert (done.code, done.err) == (1, "")
+    assert [(row["rank"], row["query"], row["verdict"]) for row in done.json] == [
+        (1, "Turn on dark mode", "guarded"),
+        (2, "Turn on the dark mode now", "below_threshold"),
+    ]
+    first = done.json[0]
+    assert (first["similarity"], first["threshold"]) == (0.75, 0.7)
+    assert first["shared_tokens"] == ["dark", "mode", "turn"]
+    assert (first["only_asked"], first["only_stored"]) == (["off"], [])
+    assert first["guard_differences"] == ["asked has off, stored has on"]
+
+
+@pytest.mark.parametrize(
+    ("query", "more", "reason"),
+    [
+        ("capital of France", (), "none_similar"),
+        (" ", (), "blank_query"),
+        ("x", ("--org", "quiet"), "disabled"),
+    ],
+)
+def test_explain_without_anything_to_compare(
+    cli: Run, modes: str, query: str, more: tuple[str, ...], reason: str
+) -> None:
+    with Mnemo(modes) as m:
+        m.configure("experience_memory", "off", org_id="quiet")
+    shown = cli("recall-plan", query, "--explain", *more, "--dsn", modes)
+    assert shown.code == 1
+    assert shown.out.startswith(f"nothing to compare ({reason}): ")
+    rows = cli("recall-plan", query, "--explain", *more, "--dsn", modes, "--json").json
+    assert [(row["rank"], row["id"], row["verdict"]) for row in rows] == [(None, None, reason)]
+
+
+def test_long_and_ugly_questions_are_shown_in_one_line(cli: Run, dsn: str) -> None:
+    ugly = "pay\tinvoice 17\n\x1b[31m" + " ".join(f"word{n}" for n in range(500))
+    cli("remember-plan", ugly, "--step", "x", "--score", "0.9", "--dsn", dsn)
+    missed = cli("recall-plan", ugly.replace("17", "71"), "--dsn", dsn)
+    (line,) = missed.out.splitlines()
+    assert "\\u001b[31m" in line
+    assert len(line) < 800
+    shown = cli("recall-plan", ugly.replace("17", "71"), "--explain", "--dsn", dsn)
+    assert "guarded" in shown.out
+    assert "\x1b" not in shown.out
+    assert len(shown.out.splitlines()) < 40
+
+
 def test_a_plan_below_the_threshold_is_not_kept_and_that_is_said(cli: Run, dsn: str) -> None:
     done = cli("remember-plan", "a question", "--step", "x", "--score", "0.3", "--dsn", dsn)
     assert done.code == 0
@@ -337,6 +430,8 @@ def test_bad_values_are_wrong_usage(cli: Run, dsn: str, arguments: tuple[str, ..
         (*PLAN, "--details", "{"),
         (*PLAN, "--details", "{}"),
         ("recall-plan", "x", "--limit", "0"),
+        ("recall-plan", "x", "--limit", "2", "--explain"),
+        ("recall-plan", "x", "--guard", "loose"),
         ("init", "--experience-memory", "maybe"),
     ],
 )
