@@ -271,8 +271,8 @@ def signature_tokens(query: str) -> Statement[tuple[str, ...]]:
 def guard_tokens(query: str | None) -> Statement[list[GuardToken]]:
     """What the guard reads out of a query, by which it tells look-alikes apart; often nothing.
 
-    `pay invoice 17 today` gives `17 invoice` and `today` of class `values`. `LimitError` above
-    100,000 characters.
+    `do not pay invoice 17` gives `not` of class `meaning` and `17` of class `values`.
+    `LimitError` above 100,000 characters.
     """
     return Statement(
         "SELECT position, token, class AS guard_class"

@@ -20,10 +20,15 @@ from mnemo_pg import (
     AsyncMnemo,
     BatchResult,
     ConsolidationState,
+    ExplanationVerdict,
+    Guard,
+    GuardClass,
+    LimitError,
     Mnemo,
     NewPlan,
     NotFoundError,
     Permission,
+    PlanExplanation,
     PlanStatus,
     RecallReason,
     Scope,
@@ -81,6 +86,66 @@ async def test_plans(m: Any) -> None:
     assert (weak.stored, weak.id, weak.status) == (False, None, PlanStatus.BELOW_THRESHOLD)
     assert [gone.id for gone in await m.forget([stored.id])] == [stored.id]
     assert not await m.recall_plan(PLAN[0])
+
+
+async def test_a_look_alike_is_refused_named_and_explained(m: Any) -> None:
+    stored = await m.remember_plan("Turn on dark mode", ["set theme"], [], 0.9)
+    other = await m.remember_plan("Turn on the dark mode now", ["set theme"], [], 0.8)
+    miss = await m.recall_plan("Turn off dark mode")
+    assert not miss
+    assert miss.reason is RecallReason.GUARDED
+    assert miss.near_miss == {
+        "id": str(stored.id),
+        "query": "Turn on dark mode",
+        "similarity": 0.75,
+        "differences": ["asked has off, stored has on"],
+    }
+    assert (await m.get_plan(miss.near_miss["id"])).steps == ("set theme",)
+
+    first, second = await m.explain_recall_plan("Turn off dark mode")
+    assert first == PlanExplanation(
+        rank=1,
+        id=stored.id,
+        query="Turn on dark mode",
+        similarity=0.75,
+        outcome_score=0.9,
+        shared_tokens=("dark", "mode", "turn"),
+        only_asked=("off",),
+        only_stored=(),
+        guard_differences=("asked has off, stored has on",),
+        state=ConsolidationState.RAW,
+        threshold=0.7,
+        verdict=ExplanationVerdict.GUARDED,
+    )
+    assert isinstance(first.verdict, ExplanationVerdict)
+    assert isinstance(first.state, ConsolidationState)
+    assert (second.id, second.verdict) == (other.id, ExplanationVerdict.BELOW_THRESHOLD)
+
+    rules = {"guard": Guard.OFF, "similarity_threshold": 0.5}
+    assert (await m.recall_plan("Turn off dark mode", **rules)).id == stored.id
+    verdicts = [one.verdict for one in await m.explain_recall_plan("Turn off dark mode", **rules)]
+    assert verdicts == [ExplanationVerdict.REPLAYED, ExplanationVerdict.OUTRANKED]
+
+    (nothing,) = await m.explain_recall_plan("what is the capital of france")
+    assert nothing.verdict is ExplanationVerdict.NONE_SIMILAR
+    assert (nothing.rank, nothing.id, nothing.shared_tokens) == (None, None, ())
+    (blank,) = await m.explain_recall_plan(" ")
+    assert blank.verdict is ExplanationVerdict.BLANK_QUERY
+
+
+async def test_guard_tokens(m: Any) -> None:
+    tokens = await m.guard_tokens("do not pay invoice 17")
+    assert [(one.token, one.guard_class) for one in tokens] == [
+        ("not", GuardClass.MEANING),
+        ("17", GuardClass.VALUES),
+    ]
+    assert [one.position for one in tokens] == [1, 2]
+    assert all(isinstance(one.guard_class, GuardClass) for one in tokens)
+    assert await m.guard_tokens("reset my password") == []
+    assert await m.guard_tokens(None) == []
+    with pytest.raises(LimitError) as caught:
+        await m.guard_tokens("x" * 100_001)
+    assert caught.value.parameter == "query"
 
 
 async def test_memories(m: Any) -> None:

@@ -241,6 +241,32 @@ def test_settings(db: psycopg.Connection) -> None:
             assert own == "yes", name
 
 
+GUARDED = rows(section("plans.md", "Guard"))
+
+
+@pytest.mark.parametrize("row", GUARDED, ids=lambda row: row[3])
+def test_the_guard_refuses_the_look_alikes_of_the_table(
+    db: psycopg.Connection, row: list[str]
+) -> None:
+    """Each in the class that the table says, and with every guard that compares that class."""
+    kind, _, remembered, asked = row
+    db.execute("SELECT mnemo.remember_plan(%s, '{}', '{}', 1)", (remembered,))
+    for guard, refuses in (("strict", True), ("meaning", kind == "meaning"), ("off", False)):
+        for question, expected in ((asked, refuses), (remembered, False)):
+            found = db.execute(
+                "SELECT reason FROM mnemo.recall_plan(%s, p_guard => %s,"
+                " p_similarity_threshold => 0.5)",
+                (question, guard),
+            ).fetchone()
+            assert found is not None
+            assert (found[0] == "guarded") == expected, (guard, question)
+
+
+def test_every_class_has_look_alikes() -> None:
+    """And the two classes are those of the database."""
+    assert {row[0] for row in GUARDED} == {"meaning", "values"}
+
+
 def test_labels(db: psycopg.Connection) -> None:
     """Every closed set, its labels in their order."""
     known = re.search(r"FUNCTION mnemo\._labels\(.*?\nEND;", PARTS, re.DOTALL)
