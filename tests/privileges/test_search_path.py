@@ -321,7 +321,8 @@ def test_the_view_keeps_its_meaning(logins: dict[str, str]) -> None:
 # What every role may set for itself.
 SESSION_SETTINGS = {
     "how words are read": [
-        "plpgsql.extra_errors = 'all'", "plpgsql.extra_warnings = 'all'", "array_nulls = off",
+        "plpgsql.extra_errors = 'all'", "plpgsql.extra_warnings = 'all'",
+        "plpgsql.variable_conflict = 'use_variable'", "array_nulls = off",
         "transform_null_equals = on", "backslash_quote = off", "standard_conforming_strings = off",
         "default_text_search_config = 'german'", "xmloption = document",
         "quote_all_identifiers = on", "check_function_bodies = off",

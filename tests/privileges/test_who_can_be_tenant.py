@@ -180,6 +180,26 @@ def test_refused_by_privileges_on_our_tables(tx: Connection, privilege: str, to:
         )  # fmt: skip
 
 
+@pytest.mark.parametrize("options", ["ADMIN TRUE", "SET TRUE", "INHERIT TRUE"])
+def test_refused_by_a_membership_of_any_kind(
+    tx: Connection, others: dict[str, str], options: str
+) -> None:
+    """From PostgreSQL 16 on a membership may allow one thing alone; who administrates it can give
+    itself the rest."""
+    if tx.info.server_version < 160000:
+        pytest.skip("memberships have no options before PostgreSQL 16")
+    role = new_role(tx)
+    chosen = {"ADMIN": "FALSE", "SET": "FALSE", "INHERIT": "FALSE"}
+    chosen |= dict([options.split()])
+    tx.execute(
+        text(
+            f"GRANT {others['application']} TO {role} WITH "
+            + ", ".join(f"{option} {state}" for option, state in chosen.items())
+        )
+    )
+    refused(tx, TENANT, role)
+
+
 # The other way round: the roles above a tenant
 
 
