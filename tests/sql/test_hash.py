@@ -474,7 +474,7 @@ SETTINGS: list[dict[str, str]] = [
     {"backslash_quote": "on"}, {"quote_all_identifiers": "on"}, {"array_nulls": "off"},
     {"transform_null_equals": "on"}, {"plpgsql.variable_conflict": "use_column"},
     {"plpgsql.variable_conflict": "use_variable"}, {"plpgsql.extra_errors": "all"},
-    {"xmloption": "document"}, {"jit_above_cost": "0"}, {"plan_cache_mode": "force_generic_plan"},
+    {"xmloption": "document"}, {"plan_cache_mode": "force_generic_plan"},
     {"enable_sort": "off", "enable_hashagg": "off"}, {"default_toast_compression": "pglz"},
     {"check_function_bodies": "off"}, {"default_transaction_isolation": "serializable"},
 ]  # fmt: skip
