@@ -32,7 +32,7 @@ class Options:
     rounds: int = 5
     seconds: float = 2.0
     checks: int = 300
-    check_seconds: float = 60.0
+    check_seconds: float = 120.0
     cold_questions: int = 50
     cold_ways: tuple[str, ...] = ("lookup", "prepared", "pg_trgm, GiST", "pg_trgm, GIN", "HNSW")
     singles: int = 300
