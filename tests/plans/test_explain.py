@@ -74,12 +74,10 @@ def measure(conn: psycopg.Connection, call: str, *arguments: object) -> Cost:
     )
 
 
-def recall(conn: psycopg.Connection, query: str, threshold: float) -> Cost:
+def recall(conn: psycopg.Connection, query: str, threshold: float, guard: str = "strict") -> Cost:
     """The cost of one recall_plan of the caller."""
     return measure(
-        conn,
-        "mnemo.recall_plan(%s, p_agent_id => %s, p_org_id => %s, p_similarity_threshold => %s)",
-        query, AGENT, ORG, threshold,
+        conn, "mnemo.recall_plan(%s, %s, %s, %s, %s)", query, AGENT, ORG, threshold, guard
     )  # fmt: skip
 
 
@@ -245,7 +243,8 @@ def test_single_plans_and_lists_are_bounded(filled: Filled, session: psycopg.Con
     for call, arguments, most in calls:
         measure(session, call, *arguments)
         cost = measure(session, call, *arguments)
-        assert cost.scans == {}, call
+        # Of a small table every third row is no reason to take an index.
+        assert cost.scans == {} or filled.count < 5_000, call
         assert cost.blocks <= most, (call, cost)
 
 
@@ -358,15 +357,45 @@ def test_many_plans_of_one_signature_are_one_look_up(server: Server, template: s
         ])  # fmt: skip
         for statistics in ("SELECT", "ANALYZE"):
             conn.execute(statistics)  # type: ignore[arg-type]
-            recall(conn, "how do I reset it", 0.7)
-            cost = recall(conn, "how do I reset it", 0.7)
-            assert cost.scans == {}
-            assert cost.rows <= 12
-            assert cost.blocks <= MOST_EXACT_BLOCKS
+            for guard in ("strict", "meaning", "off"):
+                recall(conn, "how do I reset it", 0.7, guard)
+                cost = recall(conn, "how do I reset it", 0.7, guard)
+                assert cost.scans == {}
+                assert cost.rows <= 12, (statistics, guard, cost)
+                assert cost.blocks <= MOST_EXACT_BLOCKS, (statistics, guard, cost)
 
 
-def test_a_session_from_before_the_plans_recovers(server: Server, template: str) -> None:
-    """Plans cached over empty tables give way once there are statistics of the full ones."""
+def test_a_template_does_not_drown_its_plans(server: Server, template: str) -> None:
+    """5,000 questions that differ in a number, all similar enough: only the guard tells them apart.
+
+    The plan that fits is read, the others are not; where none fits, a bounded part of them is.
+    """
+    asked_of = "list the open orders of vendor {}"
+    with (
+        database(server, template, "explain_template") as dsn,
+        psycopg.connect(dsn, autocommit=True) as conn,
+    ):
+        store(conn, [
+            {"query": asked_of.format(1000 + number), "org_id": ORG, "agent_id": AGENT,
+             "scope": ("public", "private")[number % 2]}
+            for number in range(5_000)
+        ])  # fmt: skip
+        for statistics in ("SELECT", "ANALYZE"):
+            conn.execute(statistics)  # type: ignore[arg-type]
+            recall(conn, "a first question to warm up", 0.7)
+            for number in (1000, 1017, 5999):
+                exact = recall(conn, asked_of.format(number), 0.7)
+                assert exact.rows <= 12, (statistics, exact)
+                near = recall(conn, asked_of.format(number) + " please", 0.6)
+                assert near.rows <= 100, (statistics, near)
+                assert near.blocks <= MOST_BLOCKS[0.6], (statistics, near)
+            refused = recall(conn, asked_of.format(7777), 0.7)
+            assert refused.scans == {}
+            assert refused.rows <= 1_500, (statistics, refused)
+
+
+def test_a_session_from_before_the_plans_is_as_good(server: Server, template: str) -> None:
+    """What it has cached over empty tables serves full ones, with statistics and without."""
     plans = visible(Questions(7), 5_000)
     with (
         database(server, template, "explain_early") as dsn,
@@ -377,6 +406,7 @@ def test_a_session_from_before_the_plans_recovers(server: Server, template: str)
         for _ in range(10):
             recall(early, "is there anything at all", 0.7)
         store(loader, plans)
-        loader.execute("ANALYZE")
-        recall(early, "a first question after the statistics", 0.7)
-        assert_bounded(early, asked(plans))
+        for statistics in ("SELECT", "ANALYZE"):
+            loader.execute(statistics)  # type: ignore[arg-type]
+            recall(early, "a first question after that", 0.7)
+            assert_bounded(early, asked(plans))

@@ -87,9 +87,21 @@ def change(db: psycopg.Connection, plan: UUID, column: str, new: str) -> None:
     db.execute(f"UPDATE mnemo.memory SET {column} = {new} WHERE id = %s", [plan])
 
 
-# The eight promises.
+# The eight promises, with every guard.
 
 
+@pytest.fixture(params=["strict", "meaning", "off"])
+def guard(request: pytest.FixtureRequest, db: psycopg.Connection) -> str:
+    """The guard that is configured."""
+    chosen: str = request.param
+    value(db, "configure", name="guard", value=chosen)
+    return chosen
+
+
+promise = pytest.mark.usefixtures("guard")
+
+
+@promise
 def test_1_a_stored_plan_is_replayed_for_other_words(db: psycopg.Connection) -> None:
     """Same id, steps and chunks come back for a rewording with the same tokens."""
     plan = remember(db, ASKED, outcome_score=0.92)
@@ -108,12 +120,14 @@ def test_1_a_stored_plan_is_replayed_for_other_words(db: psycopg.Connection) -> 
     assert answer["created_at"] == scalar(db, "SELECT created_at FROM mnemo.memory")
 
 
+@promise
 def test_2_an_unrelated_question_misses(db: psycopg.Connection) -> None:
     """Nothing similar: one row, hit false."""
     remember(db, ASKED)
     assert_miss(recall(db, "what is the capital of france"), "none_similar")
 
 
+@promise
 def test_3_a_failure_is_not_stored(db: psycopg.Connection) -> None:
     """Score 0.30: no id, nothing written, nothing to replay."""
     before = contents(db)
@@ -130,6 +144,7 @@ def test_3_a_failure_is_not_stored(db: psycopg.Connection) -> None:
     assert_miss(recall(db), "none_similar", considered=0)
 
 
+@promise
 def test_4_mode_off_remember_errors_and_recall_misses(db: psycopg.Connection) -> None:
     """The error says how to turn it on; the miss has considered nothing."""
     remember(db)
@@ -145,6 +160,7 @@ def test_4_mode_off_remember_errors_and_recall_misses(db: psycopg.Connection) ->
     assert rows(db, "recall_plans", query=ASKED) == []
 
 
+@promise
 def test_5_a_private_plan_is_its_owners_alone(db: psycopg.Connection) -> None:
     """Another agent considers nothing; the owner hits."""
     plan = remember(db, agent_id="ana")
@@ -152,6 +168,7 @@ def test_5_a_private_plan_is_its_owners_alone(db: psycopg.Connection) -> None:
     assert replayed(db, agent_id="ana") == plan
 
 
+@promise
 def test_6_a_public_plan_is_visible_to_others(db: psycopg.Connection) -> None:
     """Every agent of the organisation replays it and sees whose it is."""
     plan = remember(db, agent_id="ana", scope="public")
@@ -159,6 +176,7 @@ def test_6_a_public_plan_is_visible_to_others(db: psycopg.Connection) -> None:
     assert (answer["id"], answer["owner_agent_id"], answer["scope"]) == (plan, "ana", "public")
 
 
+@promise
 def test_7_ordinary_recall_never_returns_a_plan(db: psycopg.Connection) -> None:
     """A memory with the same words is found, the plan beside it is not, in either mode."""
     remember(db)
@@ -173,6 +191,7 @@ def test_7_ordinary_recall_never_returns_a_plan(db: psycopg.Connection) -> None:
         assert rows(db, "recall", query=ASKED, source_types=["system"]) == []
 
 
+@promise
 def test_8_token_order_does_not_matter(db: psycopg.Connection) -> None:
     """Similarity is 1 for equal sets and 0 for disjoint or empty ones."""
     plan = remember(db, "alpha bravo charlie")
@@ -578,7 +597,7 @@ def test_a_threshold_is_met_exactly(
     plan = remember(db, " ".join([*common, *(f"there{number}" for number in range(only_there))]))
     answer = recall(
         db, " ".join([*common, *(f"here{number}" for number in range(only_here))]),
-        similarity_threshold=threshold,
+        similarity_threshold=threshold, guard="off",
     )  # fmt: skip
     assert answer["id"] == (plan if hit else None)
     if hit:
