@@ -346,17 +346,28 @@ def lower_part() -> list[str]:
         "        RETURN v_whole;",
         "    END IF;",
         "    -- translate() costs text times table. So the tables are applied to the upper-case",
-        "    -- letters alone when these are few, and the text gets only the pairs that it needs.",
-        "    v_text := CASE WHEN octet_length(v_upper) < 100 THEN v_upper ELSE v_whole END;",
+        "    -- letters alone, each once, and the text gets only the pairs that it needs.",
+        "    IF octet_length(v_upper) > 64 THEN",
+        "        v_upper := (",
+        "            SELECT string_agg(DISTINCT u.letter, '')",
+        "              FROM unnest(string_to_array(v_upper, NULL)) AS u(letter)",
+        "        );",
+        "    END IF;",
+        "    v_text := v_upper;",
     ]
     for bounds in ALPHABETS:
         lines += case_step(groups[bounds])
     return [
         *lines,
-        "    IF octet_length(v_upper) < 100 THEN",
+        "    IF octet_length(v_upper) < 500 THEN",
         "        RETURN translate(v_whole, v_upper, v_text);",
         "    END IF;",
-        "    RETURN v_text;",
+        "    RETURN (",
+        "        SELECT string_agg(coalesce(m.lower, t.letter), '' ORDER BY t.place)",
+        "          FROM unnest(string_to_array(v_whole, NULL)) WITH ORDINALITY AS t(letter, place)",
+        "          LEFT JOIN unnest(string_to_array(v_upper, NULL), string_to_array(v_text, NULL))",
+        "            AS m(upper, lower) ON m.upper = t.letter",
+        "    );",
         "END",
         "$fn$;",
         *comment(

@@ -68,8 +68,14 @@ BEGIN
         RETURN v_whole;
     END IF;
     -- translate() costs text times table. So the tables are applied to the upper-case
-    -- letters alone when these are few, and the text gets only the pairs that it needs.
-    v_text := CASE WHEN octet_length(v_upper) < 100 THEN v_upper ELSE v_whole END;
+    -- letters alone, each once, and the text gets only the pairs that it needs.
+    IF octet_length(v_upper) > 64 THEN
+        v_upper := (
+            SELECT string_agg(DISTINCT u.letter, '')
+              FROM unnest(string_to_array(v_upper, NULL)) AS u(letter)
+        );
+    END IF;
+    v_text := v_upper;
     IF v_text ~ E'[\u00C0-\u00DE]' THEN
         v_text := translate(v_text,
             E'\u00C0\u00C1\u00C2\u00C3\u00C4\u00C5\u00C6\u00C7\u00C8\u00C9\u00CA\u00CB\u00CC\u00CD\u00CE\u00CF\u00D0\u00D1\u00D2\u00D3\u00D4\u00D5\u00D6'
@@ -268,10 +274,15 @@ BEGIN
                 '\U0001E92B\U0001E92C\U0001E92D\U0001E92E\U0001E92F\U0001E930\U0001E931\U0001E932\U0001E933\U0001E934\U0001E935\U0001E936\U0001E937'
                 '\U0001E938\U0001E939\U0001E93A\U0001E93B\U0001E93C\U0001E93D\U0001E93E\U0001E93F\U0001E940\U0001E941\U0001E942\U0001E943');
     END IF;
-    IF octet_length(v_upper) < 100 THEN
+    IF octet_length(v_upper) < 500 THEN
         RETURN translate(v_whole, v_upper, v_text);
     END IF;
-    RETURN v_text;
+    RETURN (
+        SELECT string_agg(coalesce(m.lower, t.letter), '' ORDER BY t.place)
+          FROM unnest(string_to_array(v_whole, NULL)) WITH ORDINALITY AS t(letter, place)
+          LEFT JOIN unnest(string_to_array(v_upper, NULL), string_to_array(v_text, NULL))
+            AS m(upper, lower) ON m.upper = t.letter
+    );
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._lower_wide(text) IS

@@ -421,6 +421,7 @@ def test_collation_of_the_caller(server: Server, plain: psycopg.Connection) -> N
         "ΑΣ " * 33_000,
         "Α" + "\u0301" * 99_000 + "Σ",
         "ΣŁЖԱႠḂἈⰀＡ𐐀" * 10_000,
+        "".join(chr(code) for code in range(0x110000) if chr(code).isupper()) * 50,
         "? " * 50_000,
         "\ufdd0" * 100_000,
         "\u1100\u1161\u11a7" * 33_000,
