@@ -159,6 +159,10 @@ def _run(arguments: argparse.Namespace, console: Console) -> dict[str, Any]:
             with console.status("the guard"), store.connect(store.scratch("guard")) as conn:
                 found["guard"] = guard.evaluate(conn, with_clinc=not arguments.quick)
             report.show_guard(console, found["guard"])
+            if not {"pairs", "clinc"} & found["guard"].keys():
+                console.print(
+                    f"[yellow]skipped: the guard's evaluation, no data in {data_folder()}[/yellow]"
+                )
     found["load_average_at_end"] = os.getloadavg()
     found["targets"] = targets.assess(found["runs"], found.get("guard"))
     report.show_targets(console, found["targets"])
