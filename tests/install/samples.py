@@ -172,20 +172,24 @@ _LISTED = (
     " created_at FROM mnemo.recall(NULL, 100, {more}p_agent_id => {agent}, p_org_id => {org})"
 )
 
-# (roles, statement): the roles ask with the identity that their level lets them name.
+# (roles, statement); %(q)s stands for every one of QUERIES, %(first)s for the first.
 _ANYONE = (APPLICATION, ADMIN)
+_PLANS = _RECALL.format(agent="NULL", org="'acme'", more="")
 CALLS: tuple[tuple[tuple[str, ...], str], ...] = (
+    (_ANYONE, _PLANS),
+    ((APPLICATION,), _RECALL.format(agent="'bob'", org="'acme'", more="")),
+    ((APPLICATION,), _RECALL.format(agent="'ann'", org="'globex'", more="")),
+    ((TENANT,), _RECALL.format(agent="NULL", org="NULL", more="")),
     *(
-        (roles, _RECALL.format(agent=agent, org=org, more=more))
-        for roles, agent, org in (
-            ((*_ANYONE, STRANGER), "NULL", "'acme'"), ((APPLICATION,), "'bob'", "'acme'"),
-            ((APPLICATION,), "'ann'", "'globex'"), ((APPLICATION,), "NULL", "NULL"),
+        (roles, _RECALL.format(agent=agent, org=org, more=more).replace("%(q)s", "%(first)s"))
+        for roles, agent, org, more in (
+            ((APPLICATION, STRANGER), "NULL", "NULL", ""),
+            ((APPLICATION,), "'bob'", "'acme'", ", p_context => 'model-2'"),
+            ((APPLICATION,), "'ann'", "'acme'", ", p_similarity_threshold => 1"),
+            ((TENANT,), "'bob'", "'acme'", ""),
+            ((TENANT,), "'ann'", "'acme'", ""),
+            ((TENANT,), "'bob'", "'globex'", ""),
         )
-        for more in ("", ", p_context => 'model-2'")
-    ),
-    *(
-        ((TENANT,), _RECALL.format(agent=agent, org=org, more=""))
-        for agent, org in (("NULL", "NULL"), ("'bob'", "'acme'"), ("'ann'", "'acme'"))
     ),
     *(
         ((*_ANYONE, TENANT), _LISTED.format(agent=agent, org=org, more=more))
@@ -245,7 +249,7 @@ def _rows(dsn: str, query: str) -> list[tuple[Any, ...]]:
 def _answer(conn: psycopg.Connection[Any], statement: str, query: str, ids: list[Any]) -> Any:
     try:
         # In binary: what the session's settings make of numbers and times is not the answer.
-        found = conn.execute(statement, {"q": query, "ids": ids}, binary=True)
+        found = conn.execute(statement, {"q": query, "first": QUESTION, "ids": ids}, binary=True)
         return found.fetchall()
     except psycopg.Error as error:
         return error.sqlstate

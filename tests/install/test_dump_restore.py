@@ -84,8 +84,10 @@ def test_the_samples_cover_every_table_and_answer(expected: dict[str, Expected])
     assert len({str(found) for found in by_role.values()}) == len(by_role)
 
 
-@pytest.mark.parametrize("form", ["p", "c"], ids=["plain", "custom"])
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    ("mode", "form"),
+    [(mode, "c") for mode in MODES] + [("extension", "p"), ("psql", "p")],
+)
 def test_dump_and_restore(
     server: Server, filled: dict[str, str], expected: dict[str, Expected],
     new_database: NewDatabase, mode: str, form: str,
@@ -129,7 +131,7 @@ def test_rows_alone_go_into_a_fresh_install(
     assert samples.answers(target) == expected[mode].answers
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", ["extension", "psql"])
 def test_schema_alone_restores_an_empty_working_install(
     server: Server, filled: dict[str, str], expected: dict[str, Expected],
     new_database: NewDatabase, mode: str,
@@ -197,8 +199,16 @@ def owned(server: Server, roles: None) -> dict[str, tuple[Path, Expected]]:
     return found
 
 
-@pytest.mark.parametrize("restorer", ["owner", "superuser", "role"])
-@pytest.mark.parametrize("mode", ["extension", "psql"])
+@pytest.mark.parametrize(
+    ("mode", "restorer"),
+    [
+        ("extension", "owner"),
+        ("extension", "superuser"),
+        ("extension", "role"),
+        ("psql", "owner"),
+        ("psql", "superuser"),
+    ],
+)
 def test_the_install_of_a_plain_owner_is_restored(
     server: Server, owned: dict[str, tuple[Path, Expected]], new_database: NewDatabase,
     mode: str, restorer: str,

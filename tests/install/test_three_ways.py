@@ -13,8 +13,8 @@ from mnemo_pg.install import install as install_through_psycopg
 from mnemo_pg.install import install_async, installed_version
 from mnemo_pg.source import default_version
 from tests.install import snapshot
-from tests.install.conftest import NewDatabase
-from tests.support.installs import MODES, install
+from tests.install.conftest import Install, NewDatabase
+from tests.support.installs import MODES
 from tests.support.server import Server
 
 # What a way of installing keeps outside the schema: its own record of what was installed.
@@ -70,11 +70,11 @@ async def test_the_installers_of_the_library_give_the_catalog_of_psql(
 
 @pytest.mark.parametrize("mode", MODES)
 def test_an_install_leaves_nothing_outside_the_schema(
-    server: Server, new_database: NewDatabase, mode: str
+    new_database: NewDatabase, attempt: Install, mode: str
 ) -> None:
     dsn = new_database()
     before = snapshot.strays(dsn)
-    install(server, _name(dsn), mode)
+    attempt(dsn, mode)
     made = snapshot.strays(dsn) - before
     # PostgreSQL 18 lists NOT NULL as a constraint.
     assert {name for name in made if "_not_null on " not in name} == OWN_RECORD[mode]
@@ -154,22 +154,23 @@ def test_the_snapshot_does_not_depend_on_the_session(
 PATHS = ('"$user", public', "", "public, pg_catalog", "mnemo, pg_temp", '"odd ""name", public')
 
 
-@pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("outer", [False, True], ids=["own transaction", "caller's transaction"])
 def test_every_setting_of_the_installing_connection_is_back(
-    new_database: NewDatabase, path: str, outer: bool
+    new_database: NewDatabase, outer: bool
 ) -> None:
     settings = "SELECT name, setting FROM pg_settings ORDER BY name"
     with psycopg.connect(new_database(), autocommit=True) as conn:
         # Loading plpgsql adds its own settings.
-        conn.execute("DO 'BEGIN END'")
-        conn.execute("SELECT set_config('search_path', %s, false)", [path])
-        before = conn.execute(settings).fetchall()
-        with conn.transaction() if outer else nullcontext():
-            inside = conn.execute(settings).fetchall()
-            install_through_psycopg(conn)
-            assert conn.execute(settings).fetchall() == inside
-        assert conn.execute(settings).fetchall() == before
+        conn.execute("SET client_min_messages = error; DO 'BEGIN END'")
+        for path in PATHS:
+            conn.execute("SELECT set_config('search_path', %s, false)", [path])
+            before = conn.execute(settings).fetchall()
+            with conn.transaction() if outer else nullcontext():
+                inside = conn.execute(settings).fetchall()
+                install_through_psycopg(conn)
+                assert conn.execute(settings).fetchall() == inside
+            assert conn.execute(settings).fetchall() == before
+            conn.execute("DROP SCHEMA mnemo CASCADE")
 
 
 @pytest.mark.parametrize("mode", ["extension", "psql"])
