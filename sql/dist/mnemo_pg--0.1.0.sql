@@ -1072,8 +1072,14 @@ BEGIN
         RETURN v_whole;
     END IF;
     -- translate() costs text times table. So the tables are applied to the upper-case
-    -- letters alone when these are few, and the text gets only the pairs that it needs.
-    v_text := CASE WHEN octet_length(v_upper) < 100 THEN v_upper ELSE v_whole END;
+    -- letters alone, each once, and the text gets only the pairs that it needs.
+    IF octet_length(v_upper) > 64 THEN
+        v_upper := (
+            SELECT string_agg(DISTINCT u.letter, '')
+              FROM unnest(string_to_array(v_upper, NULL)) AS u(letter)
+        );
+    END IF;
+    v_text := v_upper;
     IF v_text ~ E'[\u00C0-\u00DE]' THEN
         v_text := translate(v_text,
             E'\u00C0\u00C1\u00C2\u00C3\u00C4\u00C5\u00C6\u00C7\u00C8\u00C9\u00CA\u00CB\u00CC\u00CD\u00CE\u00CF\u00D0\u00D1\u00D2\u00D3\u00D4\u00D5\u00D6'
@@ -1272,10 +1278,15 @@ BEGIN
                 '\U0001E92B\U0001E92C\U0001E92D\U0001E92E\U0001E92F\U0001E930\U0001E931\U0001E932\U0001E933\U0001E934\U0001E935\U0001E936\U0001E937'
                 '\U0001E938\U0001E939\U0001E93A\U0001E93B\U0001E93C\U0001E93D\U0001E93E\U0001E93F\U0001E940\U0001E941\U0001E942\U0001E943');
     END IF;
-    IF octet_length(v_upper) < 100 THEN
+    IF octet_length(v_upper) < 500 THEN
         RETURN translate(v_whole, v_upper, v_text);
     END IF;
-    RETURN v_text;
+    RETURN (
+        SELECT string_agg(coalesce(m.lower, t.letter), '' ORDER BY t.place)
+          FROM unnest(string_to_array(v_whole, NULL)) WITH ORDINALITY AS t(letter, place)
+          LEFT JOIN unnest(string_to_array(v_upper, NULL), string_to_array(v_text, NULL))
+            AS m(upper, lower) ON m.upper = t.letter
+    );
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._lower_wide(text) IS
@@ -2348,15 +2359,15 @@ BEGIN
                                         ' , ', 'g')
                 ELSE translate(p.core, '-/()[]{}"', '         ')
             END || CASE
-                WHEN c.chunk ~ E'[.!?][\'")\\]}`*_]*$' THEN ' .'
-                WHEN c.chunk ~ E'[,;:)][\'"\\]}`*_]*$' OR p.core ~ '^-+$' THEN ' ,'
+                WHEN c.chunk ~ E'[.!?][''")\\]}`*_]*$' THEN ' .'
+                WHEN c.chunk ~ E'[,;:)][''"\\]}`*_]*$' OR p.core ~ '^-+$' THEN ' ,'
                 ELSE ''
             END,
             ' ' ORDER BY c.place)
           FROM string_to_table(v_text, ' ') WITH ORDINALITY AS c(chunk, place)
          CROSS JOIN LATERAL (
             SELECT regexp_replace(
-                regexp_replace(c.chunk, E'^["\'(\\[{`*_~]+', ''), E'["\'()\\[\\]{}`*_~,;:.!?]+$', ''
+                regexp_replace(c.chunk, E'^["''(\\[{`*_~]+', ''), E'["''()\\[\\]{}`*_~,;:.!?]+$', ''
             ) COLLATE "C"
          ) AS p(core)
          WHERE c.chunk <> ''
@@ -2377,7 +2388,7 @@ RETURN CASE
     WHEN p_text COLLATE "C" !~ '[^A-Za-z0-9 ?]|[?].|  |^ | [?]?$'
         THEN rtrim(p_text, '?')
     WHEN p_text COLLATE "C"
-        !~ E'[^A-Za-z0-9 ,.?!;:\']|(^| )[\']|[\']( |$)|[,;:!?.][^ ]|[0-9][\']|  |^ '
+        !~ E'[^A-Za-z0-9 ,.?!;:'']|(^| )['']|['']( |$)|[,;:!?.][^ ]|[0-9]['']|  |^ '
         THEN regexp_replace(
             regexp_replace(
                 rtrim(p_text, ' .?!,;:') COLLATE "C", '[.?!]+ +', ' . ', 'g'
@@ -3302,7 +3313,7 @@ RETURNS TABLE (
     token text,
     class text
 )
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
+LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 10
 BEGIN ATOMIC
     SELECT t.place, substr(t.entry, 2),
            CASE left(t.entry, 1) WHEN 'm' THEN 'meaning' ELSE 'values' END
@@ -3319,7 +3330,7 @@ RETURNS TABLE (
     token text,
     class text
 )
-LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE ROWS 10
 SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
@@ -3957,6 +3968,23 @@ COMMENT ON COLUMN mnemo._plan.signature_size IS 'As in mnemo.plan.';
 COMMENT ON COLUMN mnemo._plan.quarantined IS 'As in mnemo.plan.';
 COMMENT ON COLUMN mnemo._plan.deleted_at IS 'As in mnemo.plan.';
 COMMENT ON COLUMN mnemo._plan.content_hash IS 'As in mnemo.plan.';
+
+CREATE FUNCTION mnemo._plan_of(
+    p_org_id text,
+    p_id uuid
+)
+RETURNS SETOF mnemo._plan
+LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 1
+SET search_path = pg_catalog, mnemo, pg_temp
+-- A look-up by key also in a session that made its plan while the table was empty.
+SET enable_seqscan = off
+AS $fn$
+BEGIN
+    RETURN QUERY SELECT p.* FROM mnemo._plan AS p WHERE p.org_id = p_org_id AND p.id = p_id;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._plan_of(text, uuid) IS
+    'The plan with this key as typed columns; no row for a memory or an unknown id.';
 
 -- part: 300_identity.sql
 CREATE FUNCTION mnemo._effective_role() RETURNS name
@@ -6631,6 +6659,7 @@ LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 1
 SET search_path = pg_catalog, mnemo, pg_temp
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
+SET enable_sort = off
 AS $fn$
 DECLARE
     v_audiences bigint[] := mnemo._audiences(p_org_id, p_agent_id, p_context);
@@ -6667,7 +6696,10 @@ RETURNS TABLE (
     plan_id uuid,
     similarity double precision,
     considered bigint,
-    rank bigint
+    rank bigint,
+    refused_org_id text,
+    refused_plan_id uuid,
+    refused_similarity double precision
 )
 LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 5
 SET search_path = pg_catalog, mnemo, pg_temp
@@ -6675,6 +6707,7 @@ SET search_path = pg_catalog, mnemo, pg_temp
 -- plans, though it may be made while there are few. Compilation never pays.
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
+SET enable_sort = off
 SET jit = off
 AS $fn$
 DECLARE
@@ -6689,7 +6722,8 @@ DECLARE
 BEGIN
     IF p_limit = 1 AND v_strict THEN
         RETURN QUERY
-        SELECT i.org_id, i.plan_id, 1::double precision, 1::bigint, 1::bigint
+        SELECT i.org_id, i.plan_id, 1::double precision, 1::bigint, 1::bigint, NULL::text, NULL::uuid,
+               NULL::double precision
           FROM mnemo._best_identical(
                 p_signature, v_digest # v_mix, p_context, p_org_id, p_agent_id, p_now) AS i;
         IF FOUND THEN
@@ -6731,37 +6765,52 @@ BEGIN
           FROM (SELECT mnemo._ordered_hashes(p_signature) AS hashes OFFSET 0) AS h
          WHERE (SELECT count(*) FROM exact) < p_limit
     ), candidate AS MATERIALIZED (
-        SELECT s.org_id, s.plan_id, s.signature, s.size, s.outcome_score, s.created_at
+        SELECT s.org_id, s.plan_id, s.signature, s.size, s.outcome_score, s.created_at, g.agrees
           FROM probe AS p
           CROSS JOIN LATERAL mnemo._similar(
                 p_org_id, v_audiences, p.keys, p_context, p_now, p.sketch,
                 p.long_sketch, v_size, p_threshold) AS s
-         WHERE mnemo._agrees(s, p_guard, p_meaning, p_values, p_names, p_signature)
-           AND NOT (s.digest = v_digest AND s.signature = p_signature)
+          CROSS JOIN LATERAL (
+            SELECT mnemo._agrees(s, p_guard, p_meaning, p_values, p_names, p_signature) AS agrees
+          ) AS g
+         WHERE NOT (g.agrees AND s.digest = v_digest AND s.signature = p_signature)
         UNION ALL
-        SELECT s.org_id, s.plan_id, s.signature, s.size, s.outcome_score, s.created_at
+        SELECT s.org_id, s.plan_id, s.signature, s.size, s.outcome_score, s.created_at, g.agrees
           FROM probe AS p
           CROSS JOIN LATERAL mnemo._similar(
                 '*', ARRAY[v_global], p.global_keys, p_context, p_now, p.sketch,
                 p.long_sketch, v_size, p_threshold) AS s
-         WHERE mnemo._agrees(s, p_guard, p_meaning, p_values, p_names, p_signature)
-           AND NOT (s.digest = v_digest AND s.signature = p_signature)
+          CROSS JOIN LATERAL (
+            SELECT mnemo._agrees(s, p_guard, p_meaning, p_values, p_names, p_signature) AS agrees
+          ) AS g
+         WHERE NOT (g.agrees AND s.digest = v_digest AND s.signature = p_signature)
     ), overlap AS (
         SELECT c.org_id, c.plan_id, count(*) AS shared
           FROM candidate AS c
           CROSS JOIN LATERAL unnest(c.signature) AS t(token)
           JOIN unnest(p_signature) AS q(token) ON q.token = t.token
          GROUP BY c.org_id, c.plan_id
+    ), reached AS MATERIALIZED (
+        SELECT c.org_id, c.plan_id, c.outcome_score, c.created_at, c.agrees,
+               o.shared::double precision / (c.size + v_size - o.shared) AS similarity
+          FROM candidate AS c
+          JOIN overlap AS o ON o.org_id = c.org_id AND o.plan_id = c.plan_id
+         WHERE o.shared::double precision / (c.size + v_size - o.shared) >= p_threshold
     ), found AS (
         SELECT e.org_id, e.plan_id, e.outcome_score, e.created_at,
                1::double precision AS similarity
           FROM exact AS e
         UNION ALL
-        SELECT c.org_id, c.plan_id, c.outcome_score, c.created_at,
-               o.shared::double precision / (c.size + v_size - o.shared)
-          FROM candidate AS c
-          JOIN overlap AS o ON o.org_id = c.org_id AND o.plan_id = c.plan_id
-         WHERE o.shared::double precision / (c.size + v_size - o.shared) >= p_threshold
+        SELECT r.org_id, r.plan_id, r.outcome_score, r.created_at, r.similarity
+          FROM reached AS r
+         WHERE r.agrees
+    ), refused AS (
+        SELECT r.org_id, r.plan_id, r.similarity
+          FROM reached AS r
+         WHERE NOT r.agrees AND NOT EXISTS (SELECT FROM found)
+         ORDER BY r.similarity DESC, r.org_id = '*', r.outcome_score DESC, r.created_at DESC,
+                  r.plan_id DESC
+         LIMIT 1
     ), best AS (
         SELECT f.org_id, f.plan_id, f.similarity,
                row_number() OVER (
@@ -6772,12 +6821,15 @@ BEGIN
          ORDER BY rank
          LIMIT p_limit
     ), counted AS (
-        SELECT least((SELECT count(*) FROM exact), p_limit) + (SELECT count(*) FROM candidate)
-            AS considered
+        SELECT least((SELECT count(*) FROM exact), p_limit)
+               + (SELECT count(*) FROM candidate AS c WHERE c.agrees)
+               + (SELECT count(*) FROM refused) AS considered
     )
-    SELECT b.org_id, b.plan_id, b.similarity, n.considered, b.rank
+    SELECT b.org_id, b.plan_id, b.similarity, n.considered, b.rank, r.org_id, r.plan_id,
+           r.similarity
       FROM counted AS n
       LEFT JOIN best AS b ON true
+      LEFT JOIN refused AS r ON true
      ORDER BY b.rank;
 END
 $fn$;
@@ -6788,8 +6840,10 @@ COMMENT ON FUNCTION mnemo._match_plans(
     'on the guard, with Jaccard similarity of at least p_threshold to the signature: by similarity, '
     'plans of the organisation before global ones, outcome score, newest, id. considered counts the '
     'plans that were scored and stands in every row; without a hit there is one row with it and '
-    'NULL.';
+    'NULL, and with the best plan that the guard refused among those that its keys led to: where '
+    'the guard is in the keys, _refused_plan looks for the others.';
 
+-- part: 627_refused.sql
 CREATE FUNCTION mnemo._refused_plan(
     p_signature text[],
     p_guard text,
@@ -6803,15 +6857,16 @@ CREATE FUNCTION mnemo._refused_plan(
     p_now timestamptz
 )
 RETURNS TABLE (
-    org_id text,
-    plan_id uuid,
-    similarity double precision,
+    refused_org_id text,
+    refused_plan_id uuid,
+    refused_similarity double precision,
     considered bigint
 )
 LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 1
 SET search_path = pg_catalog, mnemo, pg_temp
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
+SET enable_sort = off
 SET jit = off
 AS $fn$
 DECLARE
@@ -6838,38 +6893,34 @@ BEGIN
           FROM (SELECT mnemo._ordered_hashes(p_signature) AS hashes OFFSET 0) AS h
          WHERE NOT EXISTS (SELECT FROM exact)
     ), candidate AS MATERIALIZED (
-        -- Thousands of plans made from one template may be refused; the reason needs one.
-        (SELECT s.org_id, s.plan_id, s.signature, s.size, s.outcome_score, s.created_at
+        -- Thousands of plans made from one template may be refused; the reason needs one. The test
+        -- of similarity stands before the limit, so that others cannot crowd it out.
+        (SELECT s.org_id, s.plan_id, s.outcome_score, s.created_at,
+                mnemo._jaccard(s.signature, p_signature) AS similarity
            FROM probe AS p
            CROSS JOIN LATERAL mnemo._similar(
                 p_org_id, v_audiences, p.keys, p_context, p_now, p.sketch,
                 p.long_sketch, v_size, p_threshold) AS s
           WHERE NOT mnemo._agrees(s, p_guard, p_meaning, p_values, p_names, p_signature)
+            AND mnemo._jaccard(s.signature, p_signature) >= p_threshold
           LIMIT 200)
         UNION ALL
-        (SELECT s.org_id, s.plan_id, s.signature, s.size, s.outcome_score, s.created_at
+        (SELECT s.org_id, s.plan_id, s.outcome_score, s.created_at,
+                mnemo._jaccard(s.signature, p_signature) AS similarity
            FROM probe AS p
            CROSS JOIN LATERAL mnemo._similar(
                 '*', ARRAY[v_global], p.global_keys, p_context, p_now, p.sketch,
                 p.long_sketch, v_size, p_threshold) AS s
           WHERE NOT mnemo._agrees(s, p_guard, p_meaning, p_values, p_names, p_signature)
+            AND mnemo._jaccard(s.signature, p_signature) >= p_threshold
           LIMIT 200)
-    ), overlap AS (
-        SELECT c.org_id, c.plan_id, count(*) AS shared
-          FROM candidate AS c
-          CROSS JOIN LATERAL unnest(c.signature) AS t(token)
-          JOIN unnest(p_signature) AS q(token) ON q.token = t.token
-         GROUP BY c.org_id, c.plan_id
     ), found AS (
         SELECT e.org_id, e.plan_id, e.outcome_score, e.created_at,
                1::double precision AS similarity
           FROM exact AS e
         UNION ALL
-        SELECT c.org_id, c.plan_id, c.outcome_score, c.created_at,
-               o.shared::double precision / (c.size + v_size - o.shared)
+        SELECT c.org_id, c.plan_id, c.outcome_score, c.created_at, c.similarity
           FROM candidate AS c
-          JOIN overlap AS o ON o.org_id = c.org_id AND o.plan_id = c.plan_id
-         WHERE o.shared::double precision / (c.size + v_size - o.shared) >= p_threshold
     )
     SELECT f.org_id, f.plan_id, f.similarity, count(*) OVER ()
       FROM found AS f
@@ -7105,7 +7156,7 @@ CREATE FUNCTION mnemo._store_plans(
 RETURNS TABLE (
     place bigint, id uuid, signature text, stored boolean, status text, error text
 )
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
@@ -7584,6 +7635,7 @@ AS $fn$
 DECLARE
     v_call record;
     v_read record;
+    v_match record;
     v_refused record;
 BEGIN
     SELECT * INTO v_call
@@ -7596,28 +7648,38 @@ BEGIN
         RETURN;
     END IF;
     SELECT g.meaning, g.vals, g.names INTO v_read FROM mnemo._guard(p_query) AS g;
-    FOR org_id, plan_id, similarity, candidates_considered, rank IN
-        SELECT m.org_id, m.plan_id, m.similarity, m.considered, m.rank
+    FOR v_match IN
+        SELECT m.*
           FROM mnemo._match_plans(
                 v_call.signature, v_call.guard, v_read.meaning, v_read.vals, v_read.names,
                 v_call.threshold, p_context, p_limit, v_call.org_id, v_call.agent_id,
                 statement_timestamp()) AS m
     LOOP
-        reason := CASE WHEN similarity = 1 THEN 'exact' ELSE 'similar' END;
-        IF plan_id IS NULL THEN
-            reason := 'none_similar';
-            SELECT * INTO v_refused
+        org_id := v_match.org_id;
+        plan_id := v_match.plan_id;
+        similarity := v_match.similarity;
+        candidates_considered := v_match.considered;
+        rank := v_match.rank;
+        IF plan_id IS NOT NULL THEN
+            reason := CASE WHEN similarity = 1 THEN 'exact' ELSE 'similar' END;
+            RETURN NEXT;
+            CONTINUE;
+        END IF;
+        reason := 'none_similar';
+        v_refused := v_match;
+        -- Where the guard is in the keys, they led to few of the plans that it refuses.
+        IF v_call.guard = 'strict' AND v_read.meaning # v_read.vals <> 0 THEN
+            SELECT r.* INTO v_refused
               FROM mnemo._refused_plan(
                     v_call.signature, v_call.guard, v_read.meaning, v_read.vals, v_read.names,
                     v_call.threshold, p_context, v_call.org_id, v_call.agent_id,
-                    statement_timestamp())
-             WHERE v_call.guard <> 'off';
-            IF FOUND THEN
-                reason := 'guarded';
-                candidates_considered := candidates_considered + v_refused.considered;
-                near_miss := mnemo._near_miss(v_refused.org_id, v_refused.plan_id,
-                    v_refused.similarity, p_query, v_call.guard);
-            END IF;
+                    statement_timestamp()) AS r;
+            candidates_considered := greatest(candidates_considered, v_refused.considered);
+        END IF;
+        IF v_refused.refused_plan_id IS NOT NULL THEN
+            reason := 'guarded';
+            near_miss := mnemo._near_miss(v_refused.refused_org_id, v_refused.refused_plan_id,
+                v_refused.refused_similarity, p_query, v_call.guard);
         END IF;
         RETURN NEXT;
     END LOOP;
@@ -7664,7 +7726,7 @@ BEGIN
            r.candidates_considered, r.reason, r.near_miss
       FROM mnemo._recall(
             p_query, p_agent_id, p_org_id, p_similarity_threshold, p_guard, p_context, 1) AS r
-      LEFT JOIN mnemo._plan AS p ON p.org_id = r.org_id AND p.id = r.plan_id;
+      LEFT JOIN LATERAL mnemo._plan_of(r.org_id, r.plan_id) AS p ON true;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo.recall_plan(text, text, text, double precision, text, text) IS
@@ -7719,7 +7781,7 @@ BEGIN
       FROM mnemo._recall(
             p_query, p_agent_id, p_org_id, p_similarity_threshold, p_guard, p_context, p_limit
       ) AS r
-      JOIN mnemo._plan AS p ON p.org_id = r.org_id AND p.id = r.plan_id
+      CROSS JOIN LATERAL mnemo._plan_of(r.org_id, r.plan_id) AS p
      ORDER BY r.rank;
 END
 $fn$;
@@ -7774,7 +7836,7 @@ BEGIN
            p.updated_at, p.expires_at
       FROM mnemo._held(
             v_caller.org_id, v_caller.agent_id, ARRAY[p_id], statement_timestamp()) AS h
-      JOIN mnemo._plan AS p ON p.org_id = h.org_id AND p.id = h.id;
+      CROSS JOIN LATERAL mnemo._plan_of(h.org_id, h.id) AS p;
     IF NOT FOUND THEN
         PERFORM mnemo._raise_not_found('p_id', ARRAY[p_id]);
     END IF;
@@ -7857,7 +7919,7 @@ BEGIN
         ORDER BY id DESC
         LIMIT p_limit
       ) AS v
-      JOIN mnemo._plan AS p ON p.org_id = v.org_id AND p.id = v.id
+      CROSS JOIN LATERAL mnemo._plan_of(v.org_id, v.id) AS p
      ORDER BY v.id DESC;
 END
 $fn$;
@@ -7973,40 +8035,45 @@ DECLARE
     v_global bigint := mnemo._audience('global', NULL, NULL, p_context);
     v_sketch bit varying := mnemo._sketch(v_hashes, mnemo._sketch_bits(1));
     v_long_sketch bit varying := mnemo._sketch(v_hashes, mnemo._sketch_bits(33));
+    v_read record;
 BEGIN
+    SELECT g.meaning, g.vals, g.names INTO v_read FROM mnemo._guard(p_query) AS g;
     RETURN QUERY
     WITH candidate AS MATERIALIZED (
-        SELECT s.org_id, s.plan_id, s.signature, s.outcome_score, s.created_at
+        SELECT s.org_id, s.plan_id, s.signature, s.outcome_score, s.created_at,
+               mnemo._agrees(s, p_guard, v_read.meaning, v_read.vals, v_read.names,
+                   p_signature) AS agrees
           FROM mnemo._similar(
                 p_org_id, v_audiences, mnemo._probe_keys(v_hashes, p_least, v_audiences),
                 p_context, p_now, v_sketch, v_long_sketch, cardinality(p_signature), p_least) AS s
         UNION ALL
-        SELECT s.org_id, s.plan_id, s.signature, s.outcome_score, s.created_at
+        SELECT s.org_id, s.plan_id, s.signature, s.outcome_score, s.created_at,
+               mnemo._agrees(s, p_guard, v_read.meaning, v_read.vals, v_read.names,
+                   p_signature) AS agrees
           FROM mnemo._similar(
                 '*', ARRAY[v_global], mnemo._probe_keys(v_hashes, p_least, ARRAY[v_global]),
                 p_context, p_now, v_sketch, v_long_sketch, cardinality(p_signature), p_least) AS s
     ), scored AS (
         SELECT c.*, mnemo._jaccard(c.signature, p_signature) AS similarity FROM candidate AS c
-    ), nearest AS (
-        SELECT s.*
+    ), ranked AS (
+        SELECT s.*,
+               s.agrees AND s.similarity >= p_threshold AS fits,
+               row_number() OVER (
+                   ORDER BY s.similarity DESC, s.org_id = '*', s.outcome_score DESC,
+                            s.created_at DESC, s.plan_id DESC
+               ) AS place
           FROM scored AS s
          WHERE s.similarity >= p_least
-         ORDER BY s.similarity DESC, s.org_id = '*', s.outcome_score DESC, s.created_at DESC,
-                  s.plan_id DESC
-         LIMIT 20
+    ), nearest AS (
+        -- What is replayed is always shown, however many were refused before it.
+        SELECT r.*
+          FROM ranked AS r
+         WHERE r.place <= 20 OR r.place = (SELECT min(f.place) FROM ranked AS f WHERE f.fits)
     ), judged AS (
         SELECT n.*, m.content, m.consolidation_state,
                mnemo._guard_differences(p_query, m.content, p_guard) AS differences
           FROM nearest AS n
           JOIN mnemo.memory AS m ON m.org_id = n.org_id AND m.id = n.plan_id
-    ), ordered AS (
-        SELECT j.*,
-               j.similarity >= p_threshold AND cardinality(j.differences) = 0 AS fits,
-               row_number() OVER (
-                   ORDER BY j.similarity DESC, j.org_id = '*', j.outcome_score DESC,
-                            j.created_at DESC, j.plan_id DESC
-               ) AS place
-          FROM judged AS j
     )
     SELECT o.place, o.plan_id, o.content, o.similarity, o.outcome_score,
            ARRAY(SELECT t.token FROM unnest(o.signature) AS t(token)
@@ -8020,15 +8087,15 @@ BEGIN
                 WHEN NOT o.fits THEN 'guarded'
                 WHEN o.place = min(o.place) FILTER (WHERE o.fits) OVER () THEN 'replayed'
                 ELSE 'outranked' END
-      FROM ordered AS o
+      FROM judged AS o
      ORDER BY o.place;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._explain_candidates(
     text, text[], text, double precision, double precision, text, text, text, timestamptz
 ) IS
-    'The 20 nearest live plans that the agent may read, from similarity p_least on, each with its '
-    'verdict.';
+    'The 20 nearest live plans that the agent may read, from similarity p_least on, and the one that '
+    'is replayed, each with its verdict.';
 
 CREATE FUNCTION mnemo.explain_recall_plan(
     p_query text,
@@ -8083,7 +8150,8 @@ COMMENT ON FUNCTION mnemo.explain_recall_plan(
     text, text, text, double precision, text, text
 ) IS
     'Why mnemo.recall_plan answers as it does: the up to 20 nearest live plans that the acting agent '
-    'may read and that have the same context, from minimum_threshold on, best first. shared_tokens, '
+    'may read and that have the same context, from minimum_threshold on, and the one that is '
+    'replayed if it comes later, best first. shared_tokens, '
     'only_asked and only_stored compare the signatures; guard_differences says in words what the '
     'guard holds against the plan; state is its consolidation state. verdict: replayed (what '
     'recall_plan returns), outranked (a better one is there), guarded, below_threshold. Without any '

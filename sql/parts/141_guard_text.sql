@@ -60,15 +60,15 @@ BEGIN
                                         ' , ', 'g')
                 ELSE translate(p.core, '-/()[]{}"', '         ')
             END || CASE
-                WHEN c.chunk ~ E'[.!?][\'")\\]}`*_]*$' THEN ' .'
-                WHEN c.chunk ~ E'[,;:)][\'"\\]}`*_]*$' OR p.core ~ '^-+$' THEN ' ,'
+                WHEN c.chunk ~ E'[.!?][''")\\]}`*_]*$' THEN ' .'
+                WHEN c.chunk ~ E'[,;:)][''"\\]}`*_]*$' OR p.core ~ '^-+$' THEN ' ,'
                 ELSE ''
             END,
             ' ' ORDER BY c.place)
           FROM string_to_table(v_text, ' ') WITH ORDINALITY AS c(chunk, place)
          CROSS JOIN LATERAL (
             SELECT regexp_replace(
-                regexp_replace(c.chunk, E'^["\'(\\[{`*_~]+', ''), E'["\'()\\[\\]{}`*_~,;:.!?]+$', ''
+                regexp_replace(c.chunk, E'^["''(\\[{`*_~]+', ''), E'["''()\\[\\]{}`*_~,;:.!?]+$', ''
             ) COLLATE "C"
          ) AS p(core)
          WHERE c.chunk <> ''
@@ -89,7 +89,7 @@ RETURN CASE
     WHEN p_text COLLATE "C" !~ '[^A-Za-z0-9 ?]|[?].|  |^ | [?]?$'
         THEN rtrim(p_text, '?')
     WHEN p_text COLLATE "C"
-        !~ E'[^A-Za-z0-9 ,.?!;:\']|(^| )[\']|[\']( |$)|[,;:!?.][^ ]|[0-9][\']|  |^ '
+        !~ E'[^A-Za-z0-9 ,.?!;:'']|(^| )['']|['']( |$)|[,;:!?.][^ ]|[0-9]['']|  |^ '
         THEN regexp_replace(
             regexp_replace(
                 rtrim(p_text, ' .?!,;:') COLLATE "C", '[.?!]+ +', ' . ', 'g'

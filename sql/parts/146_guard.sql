@@ -45,7 +45,7 @@ RETURNS TABLE (
     token text,
     class text
 )
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
+LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 10
 BEGIN ATOMIC
     SELECT t.place, substr(t.entry, 2),
            CASE left(t.entry, 1) WHEN 'm' THEN 'meaning' ELSE 'values' END
@@ -62,7 +62,7 @@ RETURNS TABLE (
     token text,
     class text
 )
-LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE ROWS 10
 SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$

@@ -56,3 +56,20 @@ COMMENT ON COLUMN mnemo._plan.signature_size IS 'As in mnemo.plan.';
 COMMENT ON COLUMN mnemo._plan.quarantined IS 'As in mnemo.plan.';
 COMMENT ON COLUMN mnemo._plan.deleted_at IS 'As in mnemo.plan.';
 COMMENT ON COLUMN mnemo._plan.content_hash IS 'As in mnemo.plan.';
+
+CREATE FUNCTION mnemo._plan_of(
+    p_org_id text,
+    p_id uuid
+)
+RETURNS SETOF mnemo._plan
+LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 1
+SET search_path = pg_catalog, mnemo, pg_temp
+-- A look-up by key also in a session that made its plan while the table was empty.
+SET enable_seqscan = off
+AS $fn$
+BEGIN
+    RETURN QUERY SELECT p.* FROM mnemo._plan AS p WHERE p.org_id = p_org_id AND p.id = p_id;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._plan_of(text, uuid) IS
+    'The plan with this key as typed columns; no row for a memory or an unknown id.';

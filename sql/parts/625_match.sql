@@ -11,6 +11,7 @@ LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 1
 SET search_path = pg_catalog, mnemo, pg_temp
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
+SET enable_sort = off
 AS $fn$
 DECLARE
     v_audiences bigint[] := mnemo._audiences(p_org_id, p_agent_id, p_context);
@@ -47,7 +48,10 @@ RETURNS TABLE (
     plan_id uuid,
     similarity double precision,
     considered bigint,
-    rank bigint
+    rank bigint,
+    refused_org_id text,
+    refused_plan_id uuid,
+    refused_similarity double precision
 )
 LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 5
 SET search_path = pg_catalog, mnemo, pg_temp
@@ -55,6 +59,7 @@ SET search_path = pg_catalog, mnemo, pg_temp
 -- plans, though it may be made while there are few. Compilation never pays.
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
+SET enable_sort = off
 SET jit = off
 AS $fn$
 DECLARE
@@ -69,7 +74,8 @@ DECLARE
 BEGIN
     IF p_limit = 1 AND v_strict THEN
         RETURN QUERY
-        SELECT i.org_id, i.plan_id, 1::double precision, 1::bigint, 1::bigint
+        SELECT i.org_id, i.plan_id, 1::double precision, 1::bigint, 1::bigint, NULL::text, NULL::uuid,
+               NULL::double precision
           FROM mnemo._best_identical(
                 p_signature, v_digest # v_mix, p_context, p_org_id, p_agent_id, p_now) AS i;
         IF FOUND THEN
@@ -111,37 +117,52 @@ BEGIN
           FROM (SELECT mnemo._ordered_hashes(p_signature) AS hashes OFFSET 0) AS h
          WHERE (SELECT count(*) FROM exact) < p_limit
     ), candidate AS MATERIALIZED (
-        SELECT s.org_id, s.plan_id, s.signature, s.size, s.outcome_score, s.created_at
+        SELECT s.org_id, s.plan_id, s.signature, s.size, s.outcome_score, s.created_at, g.agrees
           FROM probe AS p
           CROSS JOIN LATERAL mnemo._similar(
                 p_org_id, v_audiences, p.keys, p_context, p_now, p.sketch,
                 p.long_sketch, v_size, p_threshold) AS s
-         WHERE mnemo._agrees(s, p_guard, p_meaning, p_values, p_names, p_signature)
-           AND NOT (s.digest = v_digest AND s.signature = p_signature)
+          CROSS JOIN LATERAL (
+            SELECT mnemo._agrees(s, p_guard, p_meaning, p_values, p_names, p_signature) AS agrees
+          ) AS g
+         WHERE NOT (g.agrees AND s.digest = v_digest AND s.signature = p_signature)
         UNION ALL
-        SELECT s.org_id, s.plan_id, s.signature, s.size, s.outcome_score, s.created_at
+        SELECT s.org_id, s.plan_id, s.signature, s.size, s.outcome_score, s.created_at, g.agrees
           FROM probe AS p
           CROSS JOIN LATERAL mnemo._similar(
                 '*', ARRAY[v_global], p.global_keys, p_context, p_now, p.sketch,
                 p.long_sketch, v_size, p_threshold) AS s
-         WHERE mnemo._agrees(s, p_guard, p_meaning, p_values, p_names, p_signature)
-           AND NOT (s.digest = v_digest AND s.signature = p_signature)
+          CROSS JOIN LATERAL (
+            SELECT mnemo._agrees(s, p_guard, p_meaning, p_values, p_names, p_signature) AS agrees
+          ) AS g
+         WHERE NOT (g.agrees AND s.digest = v_digest AND s.signature = p_signature)
     ), overlap AS (
         SELECT c.org_id, c.plan_id, count(*) AS shared
           FROM candidate AS c
           CROSS JOIN LATERAL unnest(c.signature) AS t(token)
           JOIN unnest(p_signature) AS q(token) ON q.token = t.token
          GROUP BY c.org_id, c.plan_id
+    ), reached AS MATERIALIZED (
+        SELECT c.org_id, c.plan_id, c.outcome_score, c.created_at, c.agrees,
+               o.shared::double precision / (c.size + v_size - o.shared) AS similarity
+          FROM candidate AS c
+          JOIN overlap AS o ON o.org_id = c.org_id AND o.plan_id = c.plan_id
+         WHERE o.shared::double precision / (c.size + v_size - o.shared) >= p_threshold
     ), found AS (
         SELECT e.org_id, e.plan_id, e.outcome_score, e.created_at,
                1::double precision AS similarity
           FROM exact AS e
         UNION ALL
-        SELECT c.org_id, c.plan_id, c.outcome_score, c.created_at,
-               o.shared::double precision / (c.size + v_size - o.shared)
-          FROM candidate AS c
-          JOIN overlap AS o ON o.org_id = c.org_id AND o.plan_id = c.plan_id
-         WHERE o.shared::double precision / (c.size + v_size - o.shared) >= p_threshold
+        SELECT r.org_id, r.plan_id, r.outcome_score, r.created_at, r.similarity
+          FROM reached AS r
+         WHERE r.agrees
+    ), refused AS (
+        SELECT r.org_id, r.plan_id, r.similarity
+          FROM reached AS r
+         WHERE NOT r.agrees AND NOT EXISTS (SELECT FROM found)
+         ORDER BY r.similarity DESC, r.org_id = '*', r.outcome_score DESC, r.created_at DESC,
+                  r.plan_id DESC
+         LIMIT 1
     ), best AS (
         SELECT f.org_id, f.plan_id, f.similarity,
                row_number() OVER (
@@ -152,12 +173,15 @@ BEGIN
          ORDER BY rank
          LIMIT p_limit
     ), counted AS (
-        SELECT least((SELECT count(*) FROM exact), p_limit) + (SELECT count(*) FROM candidate)
-            AS considered
+        SELECT least((SELECT count(*) FROM exact), p_limit)
+               + (SELECT count(*) FROM candidate AS c WHERE c.agrees)
+               + (SELECT count(*) FROM refused) AS considered
     )
-    SELECT b.org_id, b.plan_id, b.similarity, n.considered, b.rank
+    SELECT b.org_id, b.plan_id, b.similarity, n.considered, b.rank, r.org_id, r.plan_id,
+           r.similarity
       FROM counted AS n
       LEFT JOIN best AS b ON true
+      LEFT JOIN refused AS r ON true
      ORDER BY b.rank;
 END
 $fn$;
@@ -168,99 +192,5 @@ COMMENT ON FUNCTION mnemo._match_plans(
     'on the guard, with Jaccard similarity of at least p_threshold to the signature: by similarity, '
     'plans of the organisation before global ones, outcome score, newest, id. considered counts the '
     'plans that were scored and stands in every row; without a hit there is one row with it and '
-    'NULL.';
-
-CREATE FUNCTION mnemo._refused_plan(
-    p_signature text[],
-    p_guard text,
-    p_meaning bigint,
-    p_values bigint,
-    p_names text[],
-    p_threshold double precision,
-    p_context text,
-    p_org_id text,
-    p_agent_id text,
-    p_now timestamptz
-)
-RETURNS TABLE (
-    org_id text,
-    plan_id uuid,
-    similarity double precision,
-    considered bigint
-)
-LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 1
-SET search_path = pg_catalog, mnemo, pg_temp
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET jit = off
-AS $fn$
-DECLARE
-    v_size integer := cardinality(p_signature);
-    v_digest bigint := mnemo._hash64(array_to_string(p_signature, ' '));
-    v_audiences bigint[] := mnemo._audiences(p_org_id, p_agent_id, p_context);
-    v_global bigint := mnemo._audience('global', NULL, NULL, p_context);
-BEGIN
-    RETURN QUERY
-    WITH exact AS MATERIALIZED (
-        SELECT e.org_id, e.plan_id, e.outcome_score, e.created_at
-          FROM unnest(v_audiences) AS a(audience)
-          CROSS JOIN LATERAL mnemo._identical(
-                p_org_id, a.audience, p_signature, v_digest, NULL, p_context, p_now, 1) AS e
-        UNION ALL
-        SELECT e.org_id, e.plan_id, e.outcome_score, e.created_at
-          FROM mnemo._identical(
-                '*', v_global, p_signature, v_digest, NULL, p_context, p_now, 1) AS e
-    ), probe AS MATERIALIZED (
-        SELECT mnemo._probe_keys(h.hashes, p_threshold, v_audiences) AS keys,
-               mnemo._probe_keys(h.hashes, p_threshold, ARRAY[v_global]) AS global_keys,
-               mnemo._sketch(h.hashes, mnemo._sketch_bits(1)) AS sketch,
-               mnemo._sketch(h.hashes, mnemo._sketch_bits(33)) AS long_sketch
-          FROM (SELECT mnemo._ordered_hashes(p_signature) AS hashes OFFSET 0) AS h
-         WHERE NOT EXISTS (SELECT FROM exact)
-    ), candidate AS MATERIALIZED (
-        -- Thousands of plans made from one template may be refused; the reason needs one.
-        (SELECT s.org_id, s.plan_id, s.signature, s.size, s.outcome_score, s.created_at
-           FROM probe AS p
-           CROSS JOIN LATERAL mnemo._similar(
-                p_org_id, v_audiences, p.keys, p_context, p_now, p.sketch,
-                p.long_sketch, v_size, p_threshold) AS s
-          WHERE NOT mnemo._agrees(s, p_guard, p_meaning, p_values, p_names, p_signature)
-          LIMIT 200)
-        UNION ALL
-        (SELECT s.org_id, s.plan_id, s.signature, s.size, s.outcome_score, s.created_at
-           FROM probe AS p
-           CROSS JOIN LATERAL mnemo._similar(
-                '*', ARRAY[v_global], p.global_keys, p_context, p_now, p.sketch,
-                p.long_sketch, v_size, p_threshold) AS s
-          WHERE NOT mnemo._agrees(s, p_guard, p_meaning, p_values, p_names, p_signature)
-          LIMIT 200)
-    ), overlap AS (
-        SELECT c.org_id, c.plan_id, count(*) AS shared
-          FROM candidate AS c
-          CROSS JOIN LATERAL unnest(c.signature) AS t(token)
-          JOIN unnest(p_signature) AS q(token) ON q.token = t.token
-         GROUP BY c.org_id, c.plan_id
-    ), found AS (
-        SELECT e.org_id, e.plan_id, e.outcome_score, e.created_at,
-               1::double precision AS similarity
-          FROM exact AS e
-        UNION ALL
-        SELECT c.org_id, c.plan_id, c.outcome_score, c.created_at,
-               o.shared::double precision / (c.size + v_size - o.shared)
-          FROM candidate AS c
-          JOIN overlap AS o ON o.org_id = c.org_id AND o.plan_id = c.plan_id
-         WHERE o.shared::double precision / (c.size + v_size - o.shared) >= p_threshold
-    )
-    SELECT f.org_id, f.plan_id, f.similarity, count(*) OVER ()
-      FROM found AS f
-     ORDER BY f.similarity DESC, f.org_id = '*', f.outcome_score DESC, f.created_at DESC,
-              f.plan_id DESC
-     LIMIT 1;
-END
-$fn$;
-COMMENT ON FUNCTION mnemo._refused_plan(
-    text[], text, bigint, bigint, text[], double precision, text, text, text, timestamptz
-) IS
-    'For a miss: the best plan that reaches the threshold and that the guard refuses, no row where '
-    'there is none. Identical signatures first; of similar ones it looks at the first 200 of the '
-    'organisation and of the global plans, so with more it need not be the very best.';
+    'NULL, and with the best plan that the guard refused among those that its keys led to: where '
+    'the guard is in the keys, _refused_plan looks for the others.';

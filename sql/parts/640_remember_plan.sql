@@ -36,7 +36,7 @@ CREATE FUNCTION mnemo._store_plans(
 RETURNS TABLE (
     place bigint, id uuid, signature text, stored boolean, status text, error text
 )
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE

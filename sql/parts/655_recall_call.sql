@@ -139,6 +139,7 @@ AS $fn$
 DECLARE
     v_call record;
     v_read record;
+    v_match record;
     v_refused record;
 BEGIN
     SELECT * INTO v_call
@@ -151,28 +152,38 @@ BEGIN
         RETURN;
     END IF;
     SELECT g.meaning, g.vals, g.names INTO v_read FROM mnemo._guard(p_query) AS g;
-    FOR org_id, plan_id, similarity, candidates_considered, rank IN
-        SELECT m.org_id, m.plan_id, m.similarity, m.considered, m.rank
+    FOR v_match IN
+        SELECT m.*
           FROM mnemo._match_plans(
                 v_call.signature, v_call.guard, v_read.meaning, v_read.vals, v_read.names,
                 v_call.threshold, p_context, p_limit, v_call.org_id, v_call.agent_id,
                 statement_timestamp()) AS m
     LOOP
-        reason := CASE WHEN similarity = 1 THEN 'exact' ELSE 'similar' END;
-        IF plan_id IS NULL THEN
-            reason := 'none_similar';
-            SELECT * INTO v_refused
+        org_id := v_match.org_id;
+        plan_id := v_match.plan_id;
+        similarity := v_match.similarity;
+        candidates_considered := v_match.considered;
+        rank := v_match.rank;
+        IF plan_id IS NOT NULL THEN
+            reason := CASE WHEN similarity = 1 THEN 'exact' ELSE 'similar' END;
+            RETURN NEXT;
+            CONTINUE;
+        END IF;
+        reason := 'none_similar';
+        v_refused := v_match;
+        -- Where the guard is in the keys, they led to few of the plans that it refuses.
+        IF v_call.guard = 'strict' AND v_read.meaning # v_read.vals <> 0 THEN
+            SELECT r.* INTO v_refused
               FROM mnemo._refused_plan(
                     v_call.signature, v_call.guard, v_read.meaning, v_read.vals, v_read.names,
                     v_call.threshold, p_context, v_call.org_id, v_call.agent_id,
-                    statement_timestamp())
-             WHERE v_call.guard <> 'off';
-            IF FOUND THEN
-                reason := 'guarded';
-                candidates_considered := candidates_considered + v_refused.considered;
-                near_miss := mnemo._near_miss(v_refused.org_id, v_refused.plan_id,
-                    v_refused.similarity, p_query, v_call.guard);
-            END IF;
+                    statement_timestamp()) AS r;
+            candidates_considered := greatest(candidates_considered, v_refused.considered);
+        END IF;
+        IF v_refused.refused_plan_id IS NOT NULL THEN
+            reason := 'guarded';
+            near_miss := mnemo._near_miss(v_refused.refused_org_id, v_refused.refused_plan_id,
+                v_refused.refused_similarity, p_query, v_call.guard);
         END IF;
         RETURN NEXT;
     END LOOP;

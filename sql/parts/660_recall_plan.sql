@@ -33,7 +33,7 @@ BEGIN
            r.candidates_considered, r.reason, r.near_miss
       FROM mnemo._recall(
             p_query, p_agent_id, p_org_id, p_similarity_threshold, p_guard, p_context, 1) AS r
-      LEFT JOIN mnemo._plan AS p ON p.org_id = r.org_id AND p.id = r.plan_id;
+      LEFT JOIN LATERAL mnemo._plan_of(r.org_id, r.plan_id) AS p ON true;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo.recall_plan(text, text, text, double precision, text, text) IS
@@ -88,7 +88,7 @@ BEGIN
       FROM mnemo._recall(
             p_query, p_agent_id, p_org_id, p_similarity_threshold, p_guard, p_context, p_limit
       ) AS r
-      JOIN mnemo._plan AS p ON p.org_id = r.org_id AND p.id = r.plan_id
+      CROSS JOIN LATERAL mnemo._plan_of(r.org_id, r.plan_id) AS p
      ORDER BY r.rank;
 END
 $fn$;

@@ -41,7 +41,7 @@ BEGIN
            p.updated_at, p.expires_at
       FROM mnemo._held(
             v_caller.org_id, v_caller.agent_id, ARRAY[p_id], statement_timestamp()) AS h
-      JOIN mnemo._plan AS p ON p.org_id = h.org_id AND p.id = h.id;
+      CROSS JOIN LATERAL mnemo._plan_of(h.org_id, h.id) AS p;
     IF NOT FOUND THEN
         PERFORM mnemo._raise_not_found('p_id', ARRAY[p_id]);
     END IF;
@@ -124,7 +124,7 @@ BEGIN
         ORDER BY id DESC
         LIMIT p_limit
       ) AS v
-      JOIN mnemo._plan AS p ON p.org_id = v.org_id AND p.id = v.id
+      CROSS JOIN LATERAL mnemo._plan_of(v.org_id, v.id) AS p
      ORDER BY v.id DESC;
 END
 $fn$;

@@ -34,40 +34,45 @@ DECLARE
     v_global bigint := mnemo._audience('global', NULL, NULL, p_context);
     v_sketch bit varying := mnemo._sketch(v_hashes, mnemo._sketch_bits(1));
     v_long_sketch bit varying := mnemo._sketch(v_hashes, mnemo._sketch_bits(33));
+    v_read record;
 BEGIN
+    SELECT g.meaning, g.vals, g.names INTO v_read FROM mnemo._guard(p_query) AS g;
     RETURN QUERY
     WITH candidate AS MATERIALIZED (
-        SELECT s.org_id, s.plan_id, s.signature, s.outcome_score, s.created_at
+        SELECT s.org_id, s.plan_id, s.signature, s.outcome_score, s.created_at,
+               mnemo._agrees(s, p_guard, v_read.meaning, v_read.vals, v_read.names,
+                   p_signature) AS agrees
           FROM mnemo._similar(
                 p_org_id, v_audiences, mnemo._probe_keys(v_hashes, p_least, v_audiences),
                 p_context, p_now, v_sketch, v_long_sketch, cardinality(p_signature), p_least) AS s
         UNION ALL
-        SELECT s.org_id, s.plan_id, s.signature, s.outcome_score, s.created_at
+        SELECT s.org_id, s.plan_id, s.signature, s.outcome_score, s.created_at,
+               mnemo._agrees(s, p_guard, v_read.meaning, v_read.vals, v_read.names,
+                   p_signature) AS agrees
           FROM mnemo._similar(
                 '*', ARRAY[v_global], mnemo._probe_keys(v_hashes, p_least, ARRAY[v_global]),
                 p_context, p_now, v_sketch, v_long_sketch, cardinality(p_signature), p_least) AS s
     ), scored AS (
         SELECT c.*, mnemo._jaccard(c.signature, p_signature) AS similarity FROM candidate AS c
-    ), nearest AS (
-        SELECT s.*
+    ), ranked AS (
+        SELECT s.*,
+               s.agrees AND s.similarity >= p_threshold AS fits,
+               row_number() OVER (
+                   ORDER BY s.similarity DESC, s.org_id = '*', s.outcome_score DESC,
+                            s.created_at DESC, s.plan_id DESC
+               ) AS place
           FROM scored AS s
          WHERE s.similarity >= p_least
-         ORDER BY s.similarity DESC, s.org_id = '*', s.outcome_score DESC, s.created_at DESC,
-                  s.plan_id DESC
-         LIMIT 20
+    ), nearest AS (
+        -- What is replayed is always shown, however many were refused before it.
+        SELECT r.*
+          FROM ranked AS r
+         WHERE r.place <= 20 OR r.place = (SELECT min(f.place) FROM ranked AS f WHERE f.fits)
     ), judged AS (
         SELECT n.*, m.content, m.consolidation_state,
                mnemo._guard_differences(p_query, m.content, p_guard) AS differences
           FROM nearest AS n
           JOIN mnemo.memory AS m ON m.org_id = n.org_id AND m.id = n.plan_id
-    ), ordered AS (
-        SELECT j.*,
-               j.similarity >= p_threshold AND cardinality(j.differences) = 0 AS fits,
-               row_number() OVER (
-                   ORDER BY j.similarity DESC, j.org_id = '*', j.outcome_score DESC,
-                            j.created_at DESC, j.plan_id DESC
-               ) AS place
-          FROM judged AS j
     )
     SELECT o.place, o.plan_id, o.content, o.similarity, o.outcome_score,
            ARRAY(SELECT t.token FROM unnest(o.signature) AS t(token)
@@ -81,15 +86,15 @@ BEGIN
                 WHEN NOT o.fits THEN 'guarded'
                 WHEN o.place = min(o.place) FILTER (WHERE o.fits) OVER () THEN 'replayed'
                 ELSE 'outranked' END
-      FROM ordered AS o
+      FROM judged AS o
      ORDER BY o.place;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._explain_candidates(
     text, text[], text, double precision, double precision, text, text, text, timestamptz
 ) IS
-    'The 20 nearest live plans that the agent may read, from similarity p_least on, each with its '
-    'verdict.';
+    'The 20 nearest live plans that the agent may read, from similarity p_least on, and the one that '
+    'is replayed, each with its verdict.';
 
 CREATE FUNCTION mnemo.explain_recall_plan(
     p_query text,
@@ -144,7 +149,8 @@ COMMENT ON FUNCTION mnemo.explain_recall_plan(
     text, text, text, double precision, text, text
 ) IS
     'Why mnemo.recall_plan answers as it does: the up to 20 nearest live plans that the acting agent '
-    'may read and that have the same context, from minimum_threshold on, best first. shared_tokens, '
+    'may read and that have the same context, from minimum_threshold on, and the one that is '
+    'replayed if it comes later, best first. shared_tokens, '
     'only_asked and only_stored compare the signatures; guard_differences says in words what the '
     'guard holds against the plan; state is its consolidation state. verdict: replayed (what '
     'recall_plan returns), outranked (a better one is there), guarded, below_threshold. Without any '
