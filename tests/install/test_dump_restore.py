@@ -297,13 +297,57 @@ def test_a_major_upgrade_by_dump(
     Expected.of(source).check(target, catalog=False)
     fresh = new.create_database(f"fresh_{mode}")
     install(new, f"fresh_{mode}", mode)
-    upgraded, expected = snapshot.take(target), snapshot.take(fresh)
-    # The levels that the samples granted are the only difference to a fresh install.
-    for section in ("schema", "relation", "function"):
-        for taken in (upgraded, expected):
-            for key, entry in taken[section].items():
-                taken[section][key] = tuple(
-                    [grant for grant in value if "install_" not in grant]
-                    if isinstance(value, list) else value for value in entry
-                )  # fmt: skip
-    assert snapshot.differences(expected, upgraded) == []
+    _assert_fresh(target, fresh)
+
+
+def _assert_fresh(upgraded: str, fresh: str) -> None:
+    """The catalog is that of a fresh install, but for what the samples granted."""
+    taken = snapshot.take(upgraded), snapshot.take(fresh)
+    for entries in (
+        one[section] for one in taken for section in ("schema", "relation", "function")
+    ):
+        for key, entry in entries.items():
+            entries[key] = tuple(
+                [grant for grant in value if "install_" not in grant]
+                if isinstance(value, list) else value for value in entry
+            )  # fmt: skip
+    assert snapshot.differences(*taken) == []
+
+
+def test_a_major_upgrade_in_place(
+    server: Server, old_and_new: tuple[Server, Server], roles: None
+) -> None:
+    """pg_upgrade takes over every kind of install."""
+    old, new = old_and_new
+    if old is server:
+        pytest.skip(
+            "the older server is that of this session; the session on the newer one does it"
+        )
+    expected = {}
+    for mode in ("extension", "psql"):
+        source = old.create_database(f"kept_{mode}")
+        install(old, f"kept_{mode}", mode)
+        samples.fill(source)
+        expected[mode] = Expected.of(source)
+    data = new.folder / "upgraded"
+    new.run("initdb", "-D", data, "-U", SUPERUSER, "-E", "UTF8", "--locale=C.UTF-8",
+            "--auth=trust", "--no-sync", "--no-data-checksums")  # fmt: skip
+    with (data / "postgresql.auto.conf").open("a") as file:
+        file.write(f"extension_control_path = '{new.folder / 'share'}:$system'\nfsync = off\n")
+    old.run("pg_ctl", "-D", old.data, "-m", "fast", "-w", "stop")
+    try:
+        new.run("pg_upgrade", "-b", old.bindir, "-B", new.bindir, "-d", old.data, "-D", data,
+                "-U", SUPERUSER, "-s", new.folder, "--no-sync")  # fmt: skip
+    finally:
+        old.start()
+    new.run("pg_ctl", "-D", data, "-w", "-l", new.folder / "upgraded.log",
+            "-o", f"-k {new.folder} -p 5433 -c listen_addresses=", "start")  # fmt: skip
+    try:
+        for mode, before in expected.items():
+            target = new.dsn(f"kept_{mode}", port="5433")
+            fresh = new.create_database(f"fresh_in_place_{mode}")
+            install(new, f"fresh_in_place_{mode}", mode)
+            _assert_fresh(target, fresh)
+            before.check(target, catalog=False)
+    finally:
+        new.run("pg_ctl", "-D", data, "-m", "immediate", "-w", "stop")
