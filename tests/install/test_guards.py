@@ -268,11 +268,19 @@ def test_who_may_not_create_in_the_database_cannot_install(
 
 
 @pytest.mark.parametrize("options", [(), ("-v", "ON_ERROR_STOP=1")], ids=["go on", "stop"])
+@pytest.mark.parametrize("before", ["nothing", "empty", "stranger", "installed"])
 def test_psql_without_one_transaction_fails_and_leaves_nothing(
-    server: Server, new_database: NewDatabase, script: Path, options: tuple[str, ...]
-) -> None:
-    dsn = new_database()
-    before = _everything(dsn)
+    server: Server, installed: dict[str, str], new_database: NewDatabase, script: Path,
+    roles: None, before: str, options: tuple[str, ...],
+) -> None:  # fmt: skip
+    """Nothing anywhere, not even where psql goes on after the refusal."""
+    dsn = new_database(installed["psql"] if before == "installed" else None)
+    with psycopg.connect(dsn, autocommit=True) as conn:
+        if before in ("empty", "stranger"):
+            conn.execute("CREATE SCHEMA mnemo")
+        if before == "stranger":
+            conn.execute(f"ALTER SCHEMA mnemo OWNER TO {samples.STRANGER}")
+    found = _everything(dsn)
     try:
         printed = server.run("psql", "-X", "-q", *options, "-f", script, dsn)
     except RuntimeError as error:
@@ -281,8 +289,8 @@ def test_psql_without_one_transaction_fails_and_leaves_nothing(
         # Without ON_ERROR_STOP psql goes on after an error, and ends with success.
         assert not options
     assert "ERROR:  mnemo_pg must be installed in one transaction" in printed
-    assert "psql" in printed.partition("HINT:")[2].splitlines()[0]
-    assert _everything(dsn) == before
+    assert "psql -X -1" in printed.partition("HINT:")[2].splitlines()[0]
+    assert _everything(dsn) == found
 
 
 def test_psql_in_one_transaction_without_stopping_leaves_nothing_after_an_error(
