@@ -27,7 +27,7 @@ WATCHED = ("memory", "plan_signature")
 MOST_BLOCKS = {0.85: 400, 0.7: 600, 0.6: 1000}
 MOST_ROWS = 500
 # An identical signature is one look-up in each of four audiences.
-MOST_EXACT_BLOCKS = 80
+MOST_EXACT_BLOCKS = 100
 
 
 @dataclass(frozen=True)
