@@ -109,7 +109,7 @@ def _words(count: int) -> str:
 def _names() -> Iterator[Case]:
     """Agents and organisations, of every function that takes them."""
     for function in GOOD:
-        for parameter in {"agent_id", "org_id"} & _parameters(function):
+        for parameter in sorted({"agent_id", "org_id"} & _parameters(function)):
             for bad in BAD_NAMES:
                 yield Case(function, {parameter: bad}, "22023", f"p_{parameter}")
 
