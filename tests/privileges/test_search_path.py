@@ -43,7 +43,7 @@ DEFINERS = {
     "_is_admin",
 }  # fmt: skip
 # What internal functions may set beside the path: how matching is planned, how numbers become text.
-FURTHER_SETTINGS = {"plan_cache_mode", "enable_seqscan", "jit", "extra_float_digits"}
+FURTHER_SETTINGS = {"plan_cache_mode", "enable_seqscan", "enable_sort", "jit", "extra_float_digits"}
 
 
 def test_definer_functions_are_those_of_the_list(tx: Connection) -> None:
@@ -337,11 +337,11 @@ SESSION_SETTINGS = {
         "enable_seqscan = off", "enable_bitmapscan = off", "enable_hashjoin = off",
         "enable_memoize = off", "join_collapse_limit = 1", "from_collapse_limit = 1",
         "geqo_threshold = 2", "work_mem = '64kB'", "gin_fuzzy_search_limit = 1",
-        "plan_cache_mode = force_generic_plan", "jit_above_cost = 0", "row_security = off",
+        "plan_cache_mode = force_generic_plan", "jit = off", "row_security = off",
         "constraint_exclusion = on", "cursor_tuple_fraction = 0.01",
     ],
     "how queries are planned otherwise": [
-        "enable_indexscan = off", "enable_nestloop = off", "enable_mergejoin = off",
+        "jit = off", "enable_indexscan = off", "enable_nestloop = off", "enable_mergejoin = off",
         "enable_sort = off", "enable_material = off", "plan_cache_mode = force_custom_plan",
         "default_transaction_deferrable = on", "default_transaction_isolation = 'serializable'",
     ],

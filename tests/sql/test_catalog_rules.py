@@ -233,6 +233,17 @@ def strict_functions_are_immutable_scalars(conn: Connection) -> list[tuple[Any, 
     )
 
 
+@rule(f"{PLAIN}; ALTER FUNCTION mnemo.f() SET enable_sort = off")
+def planner_penalties_come_without_compilation(conn: Connection) -> list[tuple[Any, ...]]:
+    """Before PostgreSQL 18 a node that is switched off and yet needed costs 1e10, and such a plan
+    would be compiled at every call."""
+    return rows(
+        conn,
+        f"SELECT p.proname {FUNCTIONS} AND p.proconfig::text LIKE '%enable_%'"
+        " AND NOT p.proconfig @> '{jit=off}'",
+    )
+
+
 @rule(f"{PLAIN}; GRANT EXECUTE ON FUNCTION mnemo.f() TO PUBLIC")
 def nothing_is_public(conn: Connection) -> list[tuple[Any, ...]]:
     return rows(
@@ -587,8 +598,7 @@ def test_every_object_is_created_in_the_schema() -> None:
 
 def test_comments_follow_what_they_are_about() -> None:
     """Each function's comment stands directly below it."""
-    text = sql_text()
-    for found in re.finditer(r"^CREATE FUNCTION mnemo\.(\w+)", text, re.M):
-        after = re.search(r"^COMMENT ON FUNCTION mnemo\.(\w+)", text[found.end() :], re.M)
-        assert after is not None
-        assert after.group(1) == found.group(1)
+    found = re.findall(r"^(CREATE|COMMENT ON) FUNCTION mnemo\.(\w+)", sql_text(), re.M)
+    for (verb, name), following in itertools.pairwise(found):
+        if verb == "CREATE":
+            assert following == ("COMMENT ON", name)
