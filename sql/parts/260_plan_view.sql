@@ -64,8 +64,10 @@ CREATE FUNCTION mnemo._plan_of(
 RETURNS SETOF mnemo._plan
 LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 1
 SET search_path = pg_catalog, mnemo, pg_temp
--- A look-up by key also in a session that made its plan while the table was empty.
+-- A look-up by key also in a session that made its plan while the table was empty. What is switched
+-- off counts as dear before PostgreSQL 18, so compilation must be off too.
 SET enable_seqscan = off
+SET jit = off
 AS $fn$
 BEGIN
     RETURN QUERY SELECT p.* FROM mnemo._plan AS p WHERE p.org_id = p_org_id AND p.id = p_id;

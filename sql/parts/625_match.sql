@@ -12,6 +12,7 @@ SET search_path = pg_catalog, mnemo, pg_temp
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
 SET enable_sort = off
+SET jit = off
 AS $fn$
 DECLARE
     v_audiences bigint[] := mnemo._audiences(p_org_id, p_agent_id, p_context);
