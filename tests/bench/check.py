@@ -9,17 +9,19 @@ from typing import Any, LiteralString
 
 from psycopg import Connection
 
+from mnemo_pg import Mnemo
 from tests.bench.ways import THRESHOLD, Prepared
 from tests.bench.workloads import Question
 
 # No index, no keys, no bounds: who may see a plan, two sets, the order of the specification.
 SCAN: LiteralString = """
-    SELECT p.id, s.shared::double precision / (cardinality(p.tokens) + cardinality(q.tokens)
-                                               - s.shared) AS similarity
-      FROM (SELECT mnemo.signature_tokens(%(text)s) AS tokens OFFSET 0) AS q
-      CROSS JOIN bench.plan AS p
+    SELECT p.id, s.shared::double precision
+               / (cardinality(p.tokens) + cardinality(%(tokens)s::text[]) - s.shared) AS similarity
+      FROM bench.plan AS p
       CROSS JOIN LATERAL (
-        SELECT count(*) AS shared FROM unnest(p.tokens) AS t(token) WHERE t.token = ANY (q.tokens)
+        SELECT count(*) AS shared
+          FROM unnest(p.tokens) AS t(token)
+         WHERE t.token = ANY (%(tokens)s::text[])
       ) AS s
      WHERE p.scope = 'global'
         OR p.org_id = %(org_id)s
@@ -40,17 +42,20 @@ def check_answers(
 
     Returns how many were checked, how many were hits, and the questions that differ.
     """
-    recall = Prepared(conn, "off")
+    mnemo, recall = Mnemo(conn), Prepared(conn, "off")
     end = time.perf_counter() + seconds
     checked = hits = 0
     differing: list[dict[str, Any]] = []
     # In a random order, so that every kind has its share of the time.
     for question in random.Random(0).sample(list(questions), min(count, len(questions))):
         hit, plan_id, *_, similarity = recall.row(question)[:8]
-        found = conn.execute(
-            SCAN,
-            {"text": question.text, "org_id": question.org_id, "agent_id": question.agent_id},
-        ).fetchone()
+        values = {
+            "tokens": list(mnemo.signature_tokens(question.text)),
+            "org_id": question.org_id,
+            "agent_id": question.agent_id,
+        }
+        # Planned for these values, with a hash of the tokens.
+        found = conn.execute(SCAN, values, prepare=False).fetchone()
         expected = found if found is not None and found[1] >= THRESHOLD else (None, None)
         checked += 1
         hits += hit
