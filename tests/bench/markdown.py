@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.bench.targets import figure, floor, kinds
+from tests.bench.targets import figure, floor, kinds, missed_by
 
 _SHOWN = ("p50", "p95", "p99", "cpu_p50")
 
@@ -36,10 +36,12 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
         " Milliseconds; in brackets times the lookup; `cpu` is the server's processor time, p50.",
         width=104,
     )
-    for run in found["runs"]:
-        yield ""
-        yield from _latency(run)
     compared = [run for run in found["runs"] if "thresholds" in run]
+    largest = max((run["plans"] for run in found["runs"] if run not in compared), default=0)
+    for run in found["runs"]:
+        if run in compared or run["plans"] == largest:
+            yield ""
+            yield from _latency(run, brief=run not in compared)
     if compared:
         yield ""
         yield from _below(max(compared, key=lambda run: run["plans"]))
@@ -60,13 +62,15 @@ def _shown(value: float) -> str:
     return f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
 
 
-def _latency(run: dict[str, Any]) -> Iterator[str]:
+def _latency(run: dict[str, Any], *, brief: bool) -> Iterator[str]:
     base, cpu = floor(run), floor(run, "cpu_p50")
     ways = list(dict.fromkeys(entry["way"] for entry in run["latency"]))
     rows = [["any", "lookup", *(f"{_shown(floor(run, name))}" for name in _SHOWN)]]
     for kind in kinds(run):
         for way in ways:
-            if way == "lookup" or figure(run, way, kind, "p50") is None:
+            if way in ("lookup", "Mnemo, pool") or figure(run, way, kind, "p50") is None:
+                continue
+            if brief and way != "Mnemo":
                 continue
             cells = [f"{_shown(figure(run, way, kind, name) or 0)}" for name in _SHOWN]
             cells[0] += f" ({(figure(run, way, kind, 'p50') or 0) / base:.1f})"
@@ -114,9 +118,12 @@ def _targets(targets: list[dict[str, Any]]) -> Iterator[str]:
     met = {True: "yes", False: "no", None: "not at this size"}
     rows = []
     for target in targets:
+        shown = met[target["met"]]
+        if (by := missed_by(target)) is not None:
+            shown += f", by a factor of {by:.2f}"
         values = ["" if v is None else f"{v:,.4g}" for v in (target["value"], target["cpu"])]
         sign = "at most" if target["at"] == "most" else "at least"
-        rows.append([target["target"], *values, f"{sign} {target['limit']:,}", met[target["met"]],
+        rows.append([target["target"], *values, f"{sign} {target['limit']:,}", shown,
                      target["note"]])  # fmt: skip
     yield from _table(["target", "value", "by cpu", "limit", "met", "where"], rows)
 

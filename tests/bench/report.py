@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from tests.bench.targets import floor
+from tests.bench.targets import floor, missed_by
 
 
 def _milliseconds(value: float | None) -> str:
@@ -166,8 +166,7 @@ def show_targets(console: Console, targets: list[dict[str, Any]]) -> None:
         value = target["value"]
         met = {True: "[green]yes[/green]", False: "[red]no[/red]", None: "not at this size"}
         shown = met[target["met"]]
-        if target["met"] is False and value:
-            by = value / target["limit"] if target["at"] == "most" else target["limit"] / value
+        if (by := missed_by(target)) is not None:
             shown += f", by a factor of {by:.2f}"
         sign = "<=" if target["at"] == "most" else ">="
         table.add_row(

@@ -44,6 +44,14 @@ def assess(runs: list[dict[str, Any]], guard: dict[str, Any] | None) -> list[dic
     return found
 
 
+def missed_by(target: dict[str, Any]) -> float | None:
+    """By what factor a target is missed; None when it is met or not told."""
+    if target["met"] is not False or not target["value"]:
+        return None
+    ratio = target["value"] / target["limit"]
+    return float(ratio if target["at"] == "most" else 1 / ratio)
+
+
 def _target(
     name: str,
     value: float | None,
