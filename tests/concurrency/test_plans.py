@@ -120,6 +120,7 @@ def test_eight_sessions_lose_no_plan(db: psycopg.Connection, module_dsn: str) ->
                 assert seen is not None
             elif AGENTS[neighbour % len(AGENTS)] != me:
                 assert seen is None
+            barrier.wait()
             # Plans that differ in two words are candidates of everybody all the time.
             rows(conn, "recall_plans", query="alpha bravo charlie", agent_id=me,
                  similarity_threshold=0.4)  # fmt: skip
