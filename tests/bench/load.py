@@ -8,7 +8,7 @@ import time
 from typing import Any, LiteralString
 
 import psycopg
-from psycopg import Connection
+from psycopg import Connection, sql
 from rich.progress import Progress, TaskID
 
 from mnemo_pg import Mnemo
@@ -55,7 +55,7 @@ def finish_plans(conn: Connection[Any], progress: Progress) -> None:
     if state(conn, "finished"):
         return
     with waiting(progress, "vacuum, copy for the check"):
-        conn.execute("VACUUM (ANALYZE)")
+        _vacuum(conn, "mnemo")
         with conn.transaction():
             conn.execute("""
                 CREATE TABLE bench.plan AS
@@ -66,8 +66,16 @@ def finish_plans(conn: Connection[Any], progress: Progress) -> None:
             # Now: measuring how fast it writes leaves holes behind.
             set_state(conn, "sizes", sizes(conn, "mnemo"))
             set_state(conn, "finished", True)
-        conn.execute("VACUUM (ANALYZE) bench.plan")
+        _vacuum(conn, "bench")
         conn.execute("CHECKPOINT")
+
+
+def _vacuum(conn: Connection[Any], schema: str) -> None:
+    for (table,) in conn.execute(
+        "SELECT relname FROM pg_class WHERE relnamespace = %s::regnamespace AND relkind = 'r'",
+        (schema,),
+    ).fetchall():
+        conn.execute(sql.SQL("VACUUM (ANALYZE) {}").format(sql.Identifier(schema, table)))
 
 
 # The alternatives
@@ -119,7 +127,7 @@ def load_alternatives(
         _build(conn, "hnsw", _HNSW, progress)
     if not state(conn, "finished_alternatives"):
         with waiting(progress, "vacuum"):
-            conn.execute("VACUUM (ANALYZE)")
+            _vacuum(conn, "bench")
             conn.execute("CHECKPOINT")
         set_state(conn, "finished_alternatives", True)
 

@@ -18,7 +18,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, LiteralString, cast
+from typing import Any
 
 import psycopg
 from psycopg import Connection, sql
@@ -134,7 +134,7 @@ class Store:
             self._drop(partial)
             self._create(partial)
             with self.connect(partial) as conn, conn.transaction():
-                conn.execute(cast(LiteralString, script()), prepare=False)
+                conn.execute(script(), prepare=False)
                 conn.execute("SELECT mnemo.configure('experience_memory', 'on')")
                 _create_state(conn)
             with self.connect("postgres") as conn:

@@ -68,7 +68,7 @@ class Prepared:
         )  # fmt: skip
         row = self._conn.execute(RECALL, values, prepare=True, binary=True).fetchone()
         assert row is not None
-        return row
+        return tuple(row)
 
     def ask(self, question: Question) -> bool:
         return bool(self.row(question)[0])

@@ -117,13 +117,13 @@ class Workload:
 
     # What they share
 
-    def random(self, *parts: object) -> random.Random:
+    def generator(self, *parts: object) -> random.Random:
         """A generator that depends on the seed and on these parts alone."""
         return random.Random(f"{self.seed}/{self.name}/{'/'.join(map(str, parts))}")
 
     def plan(self, number: int) -> NewPlan:
         """The plan of that number, from 0."""
-        rng = self.random("plan", number)
+        rng = self.generator("plan", number)
         text = self.text(number, rng)
         org = bisect(_ORG_WEIGHTS, rng.random() * _ORG_WEIGHTS[-1])
         agents = agents_of(org)
@@ -152,7 +152,7 @@ class Workload:
         """About `count` questions of each kind, of agents that may see the plan they come from."""
         for kind in self.kinds:
             for turn in range(count):
-                rng = self.random("question", salt, kind, turn)
+                rng = self.generator("question", salt, kind, turn)
                 number = rng.randrange(self.size)
                 plan = self.plan(number)
                 org_id, agent_id = self._asker(plan, rng)
@@ -324,7 +324,9 @@ class Lengths(Workload):
     def text(self, number: int, rng: random.Random) -> str:
         length = LENGTHS[number % 4]
         # Five plans come from the same words, with a tenth of them changed.
-        words = self._words(length, self.random("base", number % 4, rng.randrange(self.size) // 20))
+        words = self._words(
+            length, self.generator("base", number % 4, rng.randrange(self.size) // 20)
+        )
         return " ".join(self._changed(words, rng.randint(0, max(1, length // 10)), rng))
 
     def _words(self, length: int, rng: random.Random) -> list[str]:

@@ -42,7 +42,7 @@ def measure_writes(
     for number, (name, definition) in enumerate(_COPIES.items()):
         table = sql.Identifier("bench", f"copy_{number}")
         conn.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(table))
-        conn.execute(sql.SQL("CREATE TABLE {} ({})").format(table, sql.SQL(definition)))  # type: ignore[arg-type]
+        conn.execute(sql.SQL("CREATE TABLE {} ({})").format(table, sql.SQL(definition)))
         inserts[name] = sql.SQL("INSERT INTO {} VALUES ({})").format(
             table, sql.SQL(", ").join(sql.Placeholder() * _columns(conn))
         )
