@@ -20,7 +20,7 @@ demo: $(VENV)/.installed ## Walk through the whole loop on a server of its own
 	$(BIN)/mnemo-pg demo
 
 test: $(VENV)/.installed ## Run the tests on PostgreSQL 18 (MNEMO_TEST_PG_BIN: another server)
-	$(BIN)/python -m pytest -n 2 $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile $(PYTEST_ARGS)
 
 bench: $(VENV)/.installed ## Measure plan matching (ARGS="--million": a million plans; "--help")
 	$(BIN)/python -m tests.bench $(ARGS)
