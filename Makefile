@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 PYTEST_ARGS ?=
 ARGS ?=
 
-.PHONY: help demo test bench lint types check build stop clean
+.PHONY: help demo test test-long bench lint types check build stop clean
 
 help: ## Show the targets
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("mnemo_pg needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'
@@ -21,6 +21,9 @@ demo: $(VENV)/.installed ## Walk through the whole loop on a server of its own
 
 test: $(VENV)/.installed ## Run the tests on PostgreSQL 18 (MNEMO_TEST_PG_BIN: another server)
 	$(BIN)/python -m pytest -n 2 --dist loadfile $(PYTEST_ARGS)
+
+test-long: $(VENV)/.installed ## Run the tests that take minutes: races, faults, large sizes
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m long $(PYTEST_ARGS)
 
 bench: $(VENV)/.installed ## Measure plan matching (ARGS="--million": a million plans; "--help")
 	$(BIN)/python -m tests.bench $(ARGS)
