@@ -19,7 +19,7 @@ RULES = (
     (r"\bawait \((.+)\)\.", r"\1."),
     (r"\bawait ", ""),
     (r"\bCoroutine\[Any, Any, (\w+)\]", r"\1"),
-    (r"\bAsyncIterator, Callable, Coroutine$", "Callable, Iterator"),
+    (r"\bAsyncIterator, Callable, Coroutine, Sequence$", "Callable, Iterator, Sequence"),
     (r"\basynccontextmanager\b", "contextmanager"),
     (r"__a(enter|exit)__", r"__\1__"),
     (r"\b(an )?Async(?=[A-Z])", lambda found: "a " if found[1] else ""),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import update_wrapper
 from types import TracebackType
@@ -38,13 +38,34 @@ def _method(
     return method
 
 
+def _still_there(connection: Connection[Any]) -> None:
+    """Fail on a connection that the server has ended, without asking the server.
+
+    Reads what has arrived, and never waits: the first time a farewell, the second time the end.
+    """
+    for _ in range(2):
+        connection.pgconn.consume_input()
+
+
+def _suit_pooler(connection: Connection[Any]) -> None:
+    """Prepare no statements behind a pooler, which may give each transaction another server.
+
+    A pooler shows itself by a process id that is not the server's.
+    """
+    cursor = connection.execute(statements.BACKEND)
+    row = cursor.fetchone()
+    if row is None or row[0] != connection.info.backend_pid:
+        connection.prepare_threshold = None
+
+
 class Mnemo:
     """mnemo_pg in one database.
 
     `source` is where to run:
 
     - a connection string: the first call (or `with`) opens a pool of up to 10 connections,
-      and `close()` closes it. Each call is a transaction of its own.
+      and `close()` closes it. Each call is a transaction of its own. Connections that the server
+      has ended are replaced before they are used.
     - a pool of yours: each call takes a connection, commits and gives it back, errors or not.
     - a connection of yours: calls run in your transaction, or commit singly if you set autocommit.
       Nothing of it is changed, and nothing is committed. Its client encoding should be UTF8.
@@ -53,10 +74,16 @@ class Mnemo:
     binding, else to the settings `default_agent_id` and `default_org_id`. A client on a pool may be
     used by many threads at once; one on a connection takes turns, and shares its transaction.
 
+    `prepare` says whether calls may become prepared statements, which a pooler in transaction mode
+    such as PgBouncer before 1.21 loses. False: never. True: as psycopg does it, after five calls.
+    None: on a connection or pool of yours as its `prepare_threshold` says, and in a pool of the
+    client's own never behind a pooler, which it finds out by itself.
+
     Every call may raise `AccessError` (the role or the agent may not), `ArgumentError` (a bad
     value, named in `.parameter`), `LimitError` (a text, list or batch over a limit), `TypeError`
-    (a value of a wrong type, before anything is sent), `NotInstalledError`, and psycopg's
-    `OperationalError` when the connection fails.
+    (a value of a wrong type, before anything is sent), `NotInstalledError`, and what happens to
+    connections: `UnavailableError`, `TimedOutError`, `ConflictError`, `ReadOnlyError` (see
+    `.retryable`).
 
         with Mnemo("postgresql:///app", agent_id="support") as m:
             m.remember_plan("reset my password", ["open settings"], ["kb-17"], 0.9)
@@ -69,15 +96,24 @@ class Mnemo:
         *,
         agent_id: str | None = None,
         org_id: str | None = None,
+        prepare: bool | None = None,
     ) -> None:
         self.agent_id = agent_id
         self.org_id = org_id
+        # psycopg's True would prepare at once: a statement used once is not worth it.
+        self._prepare = False if prepare is False else None
         self._closed = False
         self._dsn: str | None = None
         if isinstance(source, str):
             self._dsn = source
             source = ConnectionPool(
-                source, min_size=1, max_size=10, open=False, kwargs={"autocommit": True}
+                source,
+                min_size=1,
+                max_size=10,
+                open=False,
+                kwargs={"autocommit": True},
+                configure=_suit_pooler if prepare is None else None,
+                check=_still_there,
             )
         elif not isinstance(source, (Connection, ConnectionPool)):
             raise TypeError(
@@ -89,11 +125,12 @@ class Mnemo:
     def open(self) -> None:
         """Open the pool of a client made from a connection string; the first call does it too.
 
-        psycopg's `OperationalError` at once if the database cannot be reached.
+        `UnavailableError` at once if the database cannot be reached.
         """
         if self._dsn is not None and isinstance(self._source, ConnectionPool):
             # A pool keeps trying in the background and reports a wrong address after 30 seconds.
-            Connection.connect(self._dsn).close()
+            with translate():
+                Connection.connect(self._dsn).close()
             self._source.open()
 
     def close(self) -> None:
@@ -117,16 +154,21 @@ class Mnemo:
         self.close()
 
     @contextmanager
-    def _connection(self) -> Iterator[Connection[Any]]:
+    def _connection(
+        self,
+        foreign: Sequence[BaseException] = (),
+    ) -> Iterator[Connection[Any]]:
         if self._closed:
             raise InterfaceError("this client is closed")
-        if isinstance(self._source, Connection):
-            yield self._source
-            return
-        if self._dsn is not None and self._source.closed:
-            self.open()
-        with self._source.connection() as connection:
-            yield connection
+        # Also around the pool's part: it may find no connection, and it commits in the end.
+        with translate(foreign):
+            if isinstance(self._source, Connection):
+                yield self._source
+                return
+            if self._dsn is not None and self._source.closed:
+                self.open()
+            with self._source.connection() as connection:
+                yield connection
 
     def run(self, statement: Statement[T]) -> T:
         """Run a statement of `mnemo_pg.statements`: what every method does."""
@@ -134,9 +176,9 @@ class Mnemo:
             # A cursor of our own kind, in binary: whatever factories and text adapters the
             # connection has, and its DateStyle, answers come as the types that we promise.
             cursor = Cursor(connection, row_factory=dict_row)
-            with translate():
-                cursor.execute(statement.sql, statement.params, binary=True)
-                rows = cursor.fetchall()
+            call = statement.sql, statement.params
+            cursor.execute(*call, prepare=self._prepare, binary=True)
+            rows = cursor.fetchall()
         return statement.shape(rows)
 
     @contextmanager
@@ -151,14 +193,19 @@ class Mnemo:
                 memory = tx.remember("the draft is approved")
                 tx.share(memory.id, ["editor"])
         """
-        with self._connection() as connection:
+        foreign: list[BaseException] = []
+        with self._connection(foreign) as connection:
             if not connection.autocommit:
                 # psycopg's block would commit if it were the first: begin beforehand.
-                connection.execute(statements.BEGIN)
+                connection.execute(statements.BEGIN, prepare=False)
             with connection.transaction():
-                inner = Mnemo(connection, agent_id=self.agent_id, org_id=self.org_id)
+                who = {"agent_id": self.agent_id, "org_id": self.org_id}
+                inner = Mnemo(connection, prepare=self._prepare, **who)
                 try:
                     yield inner
+                except BaseException as error:
+                    foreign.append(error)
+                    raise
                 finally:
                     inner.close()
 

@@ -17,16 +17,17 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import IO, Any, NamedTuple, NoReturn
 
-import psycopg
-
 from mnemo_pg import _wire, statements
 from mnemo_pg.client import Mnemo
 from mnemo_pg.errors import (
     AccessError,
     ArgumentError,
+    ConflictError,
     LimitError,
     MnemoError,
     StateError,
+    TimedOutError,
+    UnavailableError,
 )
 
 LONGEST_LINE = 8_000_000
@@ -57,7 +58,11 @@ class ImportAborted(Exception):
 
 
 class ImportBroken(Exception):
-    """The connection failed on the way. What was committed before stays."""
+    """The connection or the server failed on the way. What was committed before stays.
+
+    Of the lines behind `stored_to`, those of one batch may be stored too: a lost connection does
+    not say whether its commit arrived.
+    """
 
     def __init__(self, stored_to: int) -> None:
         super().__init__(f"lines up to {stored_to} are done")
@@ -148,7 +153,7 @@ class Importer:
         for batch in self._batches(source, on_bytes):
             try:
                 errors = self._store(client, batch, summary)
-            except psycopg.OperationalError as error:
+            except (UnavailableError, TimedOutError, ConflictError) as error:
                 raise ImportBroken(0 if self._abort else summary.lines) from error
             for bad in errors:
                 if self._abort:

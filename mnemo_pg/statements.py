@@ -169,6 +169,9 @@ _plans = _many(Plan)
 BEGIN: LiteralString = "SELECT"
 """The least statement, for drivers that begin a transaction at the first one."""
 
+BACKEND: LiteralString = "SELECT pg_catalog.pg_backend_pid()"
+"""The server process that does the work: a pooler announces another one."""
+
 
 def method_signature(build: Callable[..., Any]) -> inspect.Signature:
     """The signature of the method made from a builder: `self` in front, the answer's type."""

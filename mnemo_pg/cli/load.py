@@ -21,6 +21,7 @@ from rich.progress import (
 from mnemo_pg.cli import output
 from mnemo_pg.cli.plans import Agent, Org
 from mnemo_pg.cli.session import MISS_OR_FAILURE, CommandError, Dsn, Json, client, options
+from mnemo_pg.errors import UnavailableError
 from mnemo_pg.importer import ImportAborted, ImportBroken, Importer, LineError, Summary
 from mnemo_pg.types import Scope
 
@@ -75,9 +76,7 @@ def import_file(
         except ImportAborted as error:
             raise CommandError(f"{error}; nothing was stored") from error
         except ImportBroken as error:
-            rest = "nothing was stored" if abort else f"{error}, later ones are not"
-            again = "" if abort or once else " (with --once nothing is stored twice)"
-            raise CommandError(f"the connection was lost: {rest}; import again{again}") from error
+            raise CommandError(_broken(error, abort=abort, once=once)) from error
     seconds = time.monotonic() - started
     if chosen.json:
         output.print_json(_document(summary, seconds))
@@ -85,6 +84,16 @@ def import_file(
         _show(summary, seconds)
     if summary.failed:
         raise typer.Exit(MISS_OR_FAILURE)
+
+
+def _broken(error: ImportBroken, *, abort: bool, once: bool) -> str:
+    cause = error.__cause__
+    lost = isinstance(cause, UnavailableError) and cause.connection_lost
+    # A commit may have arrived whose answer did not.
+    rest = "later ones may not be" if lost else "later ones are not"
+    done = "nothing is stored in part" if abort else f"{error}, {rest}"
+    again = "" if once else " (with --once nothing is stored twice)"
+    return f"{'the connection was lost' if lost else cause}: {done}; import again{again}"
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from mnemo_pg.errors import (
     LimitError,
     MnemoError,
     NotInstalledError,
+    UnavailableError,
     from_database,
 )
 from mnemo_pg.install import installed_version
@@ -163,8 +164,14 @@ def explain(error: Exception) -> tuple[str, int] | None:
     if isinstance(error, psycopg.Error):
         known = from_database(error)
         if known is None:
-            return _explain_database(error), MISS_OR_FAILURE
+            code = f"the database says {error.sqlstate}: " if error.sqlstate else ""
+            return code + (error.diag.message_primary or _first_line(error)), MISS_OR_FAILURE
         error = known
+    if isinstance(error, UnavailableError) and error.connection_lost:
+        return (
+            f"the connection was lost: {_first_line(error)};"
+            " what the answer does not show may not have been done, run the command again"
+        ), MISS_OR_FAILURE
     if isinstance(error, MnemoError):
         text = error.message
         if isinstance(error, AccessError) and not error.hint:
@@ -176,15 +183,6 @@ def explain(error: Exception) -> tuple[str, int] | None:
         usage = isinstance(error, (ArgumentError, LimitError))
         return text, USAGE if usage else MISS_OR_FAILURE
     return None
-
-
-def _explain_database(error: psycopg.Error) -> str:
-    if error.sqlstate is None or error.sqlstate[:2] in ("08", "57"):
-        return (
-            f"the connection was lost: {_first_line(error)};"
-            " what the answer does not show was not done, run the command again"
-        )
-    return f"the database says {error.sqlstate}: {error.diag.message_primary or _first_line(error)}"
 
 
 def _first_line(error: Exception) -> str:

@@ -30,8 +30,10 @@ from mnemo_pg import (
     Permission,
     PlanExplanation,
     PlanStatus,
+    ReadOnlyError,
     RecallReason,
     Scope,
+    UnavailableError,
 )
 from mnemo_pg.statements import Statement
 from tests.client.conftest import Awaited, Side, done, fetch
@@ -441,7 +443,7 @@ async def test_reads_in_a_read_only_transaction(side: Side) -> None:
     m = side.client(connection)
     assert (await m.recall_plan(PLAN[0])).reason is RecallReason.NONE_SIMILAR
     assert await m.recall("x") == []
-    with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
+    with pytest.raises(ReadOnlyError):
         await m.remember_plan(*PLAN)
 
 
@@ -515,12 +517,13 @@ async def test_a_client_closes_what_it_opened(side: Side, db: Db) -> None:
 
 
 async def test_a_wrong_address_is_reported_at_once(side: Side) -> None:
+    wrong_kinds = (UnavailableError, psycopg.ProgrammingError)
     for wrong in ("postgresql://127.0.0.1:1/x", "host=/nonexistent dbname=x", "no such=thing"):
         m = side.client(wrong)
         async with asyncio.timeout(10):
-            with pytest.raises(psycopg.Error):
+            with pytest.raises(wrong_kinds):
                 await m.version()
-            with pytest.raises(psycopg.Error):
+            with pytest.raises(wrong_kinds):
                 async with m:
                     pass
 

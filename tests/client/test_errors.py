@@ -8,6 +8,7 @@ from typing import Any
 from uuid import uuid4
 
 import psycopg
+import psycopg_pool
 import pytest
 from psycopg.conninfo import make_conninfo
 from psycopg.sql import SQL, Literal
@@ -21,6 +22,7 @@ from mnemo_pg import (
     NotFoundError,
     NotInstalledError,
     StateError,
+    UnavailableError,
     errors,
 )
 from tests.client.conftest import Side
@@ -72,13 +74,60 @@ def test_details_that_are_no_object(detail: str | None, db: Db) -> None:
     assert (caught.value.detail, caught.value.parameter) == ({}, None)
 
 
-@pytest.mark.parametrize("code", ["23514", "40001", "57014", "P0001", "MN099", "3F000", "42P01"])
+@pytest.mark.parametrize("code", ["23514", "25P02", "P0001", "MN099", "3F000", "42P01"])
 def test_other_errors_pass_unchanged(code: str, db: Db) -> None:
     with pytest.raises(psycopg.Error) as caught:
         raise_in_database(db, code, '{"parameter": "p_x"}')
     assert caught.value.sqlstate == code
     with pytest.raises(ZeroDivisionError), errors.translate():
         raise ZeroDivisionError
+
+
+@pytest.mark.parametrize("code", errors.SERVER_CODES)
+def test_what_may_happen_to_any_call(code: str, db: Db) -> None:
+    """The server gives no remedy with these: the exception has one, and says whether to retry."""
+    with pytest.raises(MnemoError) as caught, errors.translate():
+        db.execute(SQL("DO $$ BEGIN RAISE 'm' USING ERRCODE = {}; END $$").format(Literal(code)))
+    error = caught.value
+    assert type(error) is errors.SERVER_CODES[code]
+    assert (error.sqlstate, error.message) == (code, "m")
+    assert error.hint
+    final = {"57014", "25006", "26000", "42P05"}
+    assert error.retryable == (code not in final)
+    assert isinstance(error.__cause__, psycopg.Error)
+    copy = pickle.loads(pickle.dumps(error))
+    assert (type(copy), vars(copy)) == (type(error), vars(error))
+
+
+def test_what_the_driver_alone_notices(dsn: str) -> None:
+    """No SQLSTATE, since the server said nothing; a closed pool is the caller's own doing."""
+    for lost in (psycopg.OperationalError("gone"), psycopg_pool.PoolTimeout("none free")):
+        with pytest.raises(UnavailableError) as caught, errors.translate():
+            raise lost
+        assert (caught.value.sqlstate, str(caught.value)) == (None, str(lost))
+        assert caught.value.retryable
+        assert caught.value.connection_lost
+    with pytest.raises(psycopg_pool.PoolClosed), errors.translate():
+        raise psycopg_pool.PoolClosed("closed")
+    with pytest.raises(UnavailableError), Mnemo(make_conninfo(dsn, dbname="no such database")):
+        pass
+    with pytest.raises(UnavailableError) as full, errors.translate():
+        raise psycopg.errors.DiskFull("full")
+    assert not full.value.connection_lost
+
+
+def test_what_the_caller_raises_inside_a_transaction_stays_as_it_is(dsn: str) -> None:
+    """Errors of another connection are not ours to explain."""
+    own = psycopg.errors.InsufficientPrivilege("of another table")
+
+    def work() -> None:
+        with Mnemo(dsn) as m, m.transaction() as tx:
+            tx.remember("rolled back")
+            raise own
+
+    with pytest.raises(psycopg.Error) as caught:
+        work()
+    assert caught.value is own
 
 
 async def test_a_bad_argument_names_itself(side: Side) -> None:
