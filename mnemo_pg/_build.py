@@ -1,8 +1,9 @@
-"""Build what is generated: the install script from its parts, and the synchronous client.
+"""Build what is generated: install and update scripts from the parts, and the synchronous client.
 
 `python -m mnemo_pg._build` writes, `python -m mnemo_pg._build --check` compares and exits with 1
-when a file is out of date. The same input gives the same bytes: no dates, hosts or versions of
-tools enter the output.
+when a file is out of date. `--release` names the scripts of this version in sql/released.txt: from
+then on they never change. The same input gives the same bytes: no dates, hosts or versions of tools
+enter the output.
 """
 
 from __future__ import annotations
@@ -68,13 +69,16 @@ def part_text(path: Path) -> str:
     return text
 
 
+def bare(text: str) -> str:
+    """The text with blanks for comments and `_` for everything in quotes, at the same places."""
+    return _QUOTED.sub(
+        lambda quoted: re.sub(r"[^\n]", " " if quoted[0][0] in "-/" else "_", quoted[0]), text
+    )
+
+
 def check_literals(name: str, text: str) -> None:
     """Refuse what psql would not pass on, and what hides the script's own errors."""
-    bare = list(text)
     for quoted in _QUOTED.finditer(text):
-        bare[quoted.start() : quoted.end()] = (" " if quoted[0][0] in "-/" else "_") * len(
-            quoted[0]
-        )
         for escape in _ESCAPE.finditer(quoted["escapes"] or ""):
             # Where the whole script is read before its first statement runs, a database in
             # another encoding would fail on the character and never reach the prelude's refusal.
@@ -84,7 +88,7 @@ def check_literals(name: str, text: str) -> None:
                     f"{name}:{line} names a character beyond ASCII outside a function's body:"
                     " use chr(), or move it into a body in dollar quotes"
                 )
-    for found in re.finditer(r"\\|(?<!:):(?=[A-Za-z_'\"])|['\"]", "".join(bare)):
+    for found in re.finditer(r"\\|(?<!:):(?=[A-Za-z_'\"])|['\"]", bare(text)):
         line = text.count("\n", 0, found.start()) + 1
         what = {"\\": "a psql command", ":": "a psql variable"}.get(found[0], "an open quote")
         raise BuildError(f"{name}:{line} has {what}: only SQL may stand in a part")
@@ -104,8 +108,9 @@ def build_sql(folder: Path, version: str) -> str:
 
 def outputs() -> dict[Path, str]:
     """Every generated file and the text that it must have."""
-    version = default_version()
-    files = {SQL_FOLDER / "dist" / f"mnemo_pg--{version}.sql": build_sql(SQL_FOLDER, version)}
+    updates = importlib.import_module("mnemo_pg._updates")
+    scripts: dict[str, str] = updates.scripts(SQL_FOLDER, default_version())
+    files = {SQL_FOLDER / "dist" / name: text for name, text in scripts.items()}
     files.update(importlib.import_module("mnemo_pg._sync").outputs())
     return files
 
@@ -114,9 +119,14 @@ def main(arguments: list[str] | None = None) -> int:
     """Write or check the generated files; the exit code."""
     parser = argparse.ArgumentParser(prog="python -m mnemo_pg._build", description=__doc__)
     parser.add_argument("--check", action="store_true", help="compare only; exit 1 on a difference")
+    parser.add_argument("--release", action="store_true", help="keep this version's scripts as is")
     options = parser.parse_args(arguments)
     stale = []
     try:
+        if options.release:
+            updates = importlib.import_module("mnemo_pg._updates")
+            for name in updates.release(SQL_FOLDER, default_version()):
+                print(f"released: {name}")
         for path, text in outputs().items():
             if path.is_file() and path.read_bytes() == text.encode():
                 continue

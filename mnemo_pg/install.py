@@ -7,7 +7,7 @@ from typing import Any
 from psycopg import AsyncConnection, Connection
 from psycopg.rows import scalar_row
 
-from mnemo_pg.source import sql_text
+from mnemo_pg.source import default_version, sql_folder, sql_text, update_path
 
 _INSTALLED = "SELECT pg_catalog.to_regprocedure('mnemo.version()') IS NOT NULL"
 _VERSION = "SELECT mnemo.version()"
@@ -28,6 +28,23 @@ async def install_async(conn: AsyncConnection[Any]) -> None:
     """As `install`, on an asynchronous connection."""
     async with conn.transaction():
         await conn.execute(sql_text(), prepare=False)
+
+
+def update(conn: Connection[Any]) -> list[str]:
+    """Update this database to the package's version, in one transaction; the scripts that ran.
+
+    None ran where that version is installed. Raises ValueError when mnemo_pg is not installed or no
+    way leads here; otherwise the errors are the scripts': 42501 for another role than the owner,
+    55000 where mnemo_pg is an extension (ALTER EXTENSION mnemo_pg UPDATE does it there).
+    """
+    with conn.transaction():
+        installed = installed_version(conn)
+        if installed is None:
+            raise ValueError("mnemo_pg is not installed in this database: install it first")
+        names = update_path(installed, default_version())
+        for name in names:
+            conn.execute((sql_folder() / name).read_bytes(), prepare=False)
+    return names
 
 
 def installed_version(conn: Connection[Any]) -> str | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from alembic import context
 from alembic.operations import Operations
 
-from mnemo_pg.source import sql_text
+from mnemo_pg.source import sql_text, update_text
 
 _IS_EXTENSION = "SELECT EXISTS (SELECT FROM pg_catalog.pg_extension WHERE extname = 'mnemo_pg')"
 
@@ -19,7 +19,15 @@ def run_script(op: Operations, version: str) -> None:
 
     Raises RuntimeError when mnemo_pg is installed as an extension: then ALTER EXTENSION updates it.
     """
-    text = sql_text(version)
+    _run(op, sql_text(version))
+
+
+def run_update(op: Operations, start: str, version: str) -> None:
+    """Run the script that updates `start` to `version`; as `run_script` otherwise."""
+    _run(op, update_text(start, version))
+
+
+def _run(op: Operations, text: str) -> None:
     migration = op.get_context()
     if migration.as_sql:
         migration.impl.static_output(text)

@@ -1,7 +1,7 @@
 -- mnemo_pg 0.1.0: built from sql/parts by python -m mnemo_pg._build; do not edit.
 -- Run by CREATE EXTENSION mnemo_pg, by Alembic, or by psql -1 -f (one transaction).
 
--- part: 000_prelude.sql
+-- part: 000_begin.sql
 -- The settings hold for this transaction, and prove that there is one: outside a transaction they are
 -- gone in the next statement. The session stays read-only then: psql goes on after an error, and what
 -- was refused here would be made all the same, in a schema of somebody else for one.
@@ -18,16 +18,23 @@ BEGIN
 END
 $path$;
 
-DO $prelude$
+DO $transaction$
 DECLARE
     v_read_only text := pg_catalog.current_setting('mnemo.saved_read_only', true);
-    v_schema pg_catalog.pg_namespace;
 BEGIN
     IF coalesce(v_read_only, '') = '' THEN
-        RAISE EXCEPTION 'mnemo_pg must be installed in one transaction; this session is read-only now'
+        RAISE EXCEPTION 'mnemo_pg needs one transaction; this session is read-only now'
             USING ERRCODE = '25P01', HINT = 'psql -X -1 -v ON_ERROR_STOP=1 -f mnemo_pg--...sql';
     END IF;
     PERFORM pg_catalog.set_config('default_transaction_read_only', v_read_only, false);
+END
+$transaction$;
+
+-- part: 000_prelude.sql
+DO $prelude$
+DECLARE
+    v_schema pg_catalog.pg_namespace;
+BEGIN
     IF pg_catalog.current_setting('server_encoding') <> 'UTF8' THEN
         RAISE EXCEPTION 'mnemo_pg needs a database in UTF8, this one is in %',
             pg_catalog.current_setting('server_encoding')
@@ -4476,6 +4483,44 @@ END
 $fn$;
 COMMENT ON FUNCTION mnemo._revoke_all(text) IS 'Takes every privilege in schema mnemo from a role, or from PUBLIC (public).';
 
+CREATE FUNCTION mnemo._grant_level(
+    p_role text,
+    p_level text,
+    p_kept text[] DEFAULT '{}'
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_object text;
+BEGIN
+    EXECUTE format('GRANT USAGE ON SCHEMA mnemo TO %I', p_role);
+    FOR v_object IN
+        SELECT format('EXECUTE ON FUNCTION %I.%I(%s)',
+                   n.nspname, p.proname, pg_get_function_identity_arguments(p.oid))
+          FROM pg_proc AS p
+          JOIN pg_namespace AS n ON n.oid = p.pronamespace
+         WHERE n.nspname = 'mnemo'
+           AND CASE WHEN left(p.proname, 1) = '_' THEN p_level = 'admin' AND p.proname = '_is_admin'
+                ELSE p_level = 'admin' OR p.proname <> ALL (mnemo._admin_functions()) END
+           AND 'function' || p.oid <> ALL (p_kept)
+        UNION ALL
+        SELECT format('SELECT ON %I.%I', n.nspname, c.relname)
+          FROM pg_class AS c
+          JOIN pg_namespace AS n ON n.oid = c.relnamespace
+         WHERE n.nspname = 'mnemo' AND c.relname = 'plan' AND p_level = 'admin'
+           AND 'table' || c.oid <> ALL (p_kept)
+         ORDER BY 1
+    LOOP
+        EXECUTE format('GRANT %s TO %I', v_object, p_role);
+    END LOOP;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._grant_level(text, text, text[]) IS
+    'Gives a role the privileges of a level. p_kept: objects to leave as they are, each as function '
+    'or table and its number; an update leaves what was there before.';
+
 CREATE FUNCTION mnemo.grant_access(
     p_role text,
     p_level text
@@ -4487,7 +4532,6 @@ SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_oid oid;
-    v_function text;
 BEGIN
     PERFORM mnemo._require_admin();
     v_oid := mnemo._role_oid(p_role);
@@ -4504,22 +4548,7 @@ BEGIN
     PERFORM mnemo._revoke_all('public');
     PERFORM mnemo._revoke_all(p_role);
     PERFORM mnemo._check_tenants(v_oid);
-    EXECUTE format('GRANT USAGE ON SCHEMA mnemo TO %I', p_role);
-    FOR v_function IN
-        SELECT format('%I.%I(%s)', n.nspname, p.proname, pg_get_function_identity_arguments(p.oid))
-          FROM pg_proc AS p
-          JOIN pg_namespace AS n ON n.oid = p.pronamespace
-         WHERE n.nspname = 'mnemo'
-           AND left(p.proname, 1) <> '_'
-           AND (p_level = 'admin' OR p.proname <> ALL (mnemo._admin_functions()))
-         ORDER BY 1
-    LOOP
-        EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %I', v_function, p_role);
-    END LOOP;
-    IF p_level = 'admin' THEN
-        EXECUTE format('GRANT SELECT ON mnemo.plan TO %I', p_role);
-        EXECUTE format('GRANT EXECUTE ON FUNCTION mnemo._is_admin() TO %I', p_role);
-    END IF;
+    PERFORM mnemo._grant_level(p_role, p_level);
 END
 $fn$;
 COMMENT ON FUNCTION mnemo.grant_access(text, text) IS
@@ -8216,6 +8245,8 @@ BEGIN
             SELECT c.oid
               FROM pg_catalog.pg_class AS c
               JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+              JOIN pg_catalog.pg_depend AS d ON d.objid = c.oid AND d.deptype = 'e'
+               AND d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass
              WHERE n.nspname = 'mnemo' AND c.relkind IN ('r', 'S')
              ORDER BY c.relname
         LOOP

@@ -51,6 +51,44 @@ END
 $fn$;
 COMMENT ON FUNCTION mnemo._revoke_all(text) IS 'Takes every privilege in schema mnemo from a role, or from PUBLIC (public).';
 
+CREATE FUNCTION mnemo._grant_level(
+    p_role text,
+    p_level text,
+    p_kept text[] DEFAULT '{}'
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_object text;
+BEGIN
+    EXECUTE format('GRANT USAGE ON SCHEMA mnemo TO %I', p_role);
+    FOR v_object IN
+        SELECT format('EXECUTE ON FUNCTION %I.%I(%s)',
+                   n.nspname, p.proname, pg_get_function_identity_arguments(p.oid))
+          FROM pg_proc AS p
+          JOIN pg_namespace AS n ON n.oid = p.pronamespace
+         WHERE n.nspname = 'mnemo'
+           AND CASE WHEN left(p.proname, 1) = '_' THEN p_level = 'admin' AND p.proname = '_is_admin'
+                ELSE p_level = 'admin' OR p.proname <> ALL (mnemo._admin_functions()) END
+           AND 'function' || p.oid <> ALL (p_kept)
+        UNION ALL
+        SELECT format('SELECT ON %I.%I', n.nspname, c.relname)
+          FROM pg_class AS c
+          JOIN pg_namespace AS n ON n.oid = c.relnamespace
+         WHERE n.nspname = 'mnemo' AND c.relname = 'plan' AND p_level = 'admin'
+           AND 'table' || c.oid <> ALL (p_kept)
+         ORDER BY 1
+    LOOP
+        EXECUTE format('GRANT %s TO %I', v_object, p_role);
+    END LOOP;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._grant_level(text, text, text[]) IS
+    'Gives a role the privileges of a level. p_kept: objects to leave as they are, each as function '
+    'or table and its number; an update leaves what was there before.';
+
 CREATE FUNCTION mnemo.grant_access(
     p_role text,
     p_level text
@@ -62,7 +100,6 @@ SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_oid oid;
-    v_function text;
 BEGIN
     PERFORM mnemo._require_admin();
     v_oid := mnemo._role_oid(p_role);
@@ -79,22 +116,7 @@ BEGIN
     PERFORM mnemo._revoke_all('public');
     PERFORM mnemo._revoke_all(p_role);
     PERFORM mnemo._check_tenants(v_oid);
-    EXECUTE format('GRANT USAGE ON SCHEMA mnemo TO %I', p_role);
-    FOR v_function IN
-        SELECT format('%I.%I(%s)', n.nspname, p.proname, pg_get_function_identity_arguments(p.oid))
-          FROM pg_proc AS p
-          JOIN pg_namespace AS n ON n.oid = p.pronamespace
-         WHERE n.nspname = 'mnemo'
-           AND left(p.proname, 1) <> '_'
-           AND (p_level = 'admin' OR p.proname <> ALL (mnemo._admin_functions()))
-         ORDER BY 1
-    LOOP
-        EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %I', v_function, p_role);
-    END LOOP;
-    IF p_level = 'admin' THEN
-        EXECUTE format('GRANT SELECT ON mnemo.plan TO %I', p_role);
-        EXECUTE format('GRANT EXECUTE ON FUNCTION mnemo._is_admin() TO %I', p_role);
-    END IF;
+    PERFORM mnemo._grant_level(p_role, p_level);
 END
 $fn$;
 COMMENT ON FUNCTION mnemo.grant_access(text, text) IS

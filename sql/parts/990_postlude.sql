@@ -8,6 +8,8 @@ BEGIN
             SELECT c.oid
               FROM pg_catalog.pg_class AS c
               JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+              JOIN pg_catalog.pg_depend AS d ON d.objid = c.oid AND d.deptype = 'e'
+               AND d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass
              WHERE n.nspname = 'mnemo' AND c.relkind IN ('r', 'S')
              ORDER BY c.relname
         LOOP

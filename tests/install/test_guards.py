@@ -288,7 +288,7 @@ def test_psql_without_one_transaction_fails_and_leaves_nothing(
     else:
         # Without ON_ERROR_STOP psql goes on after an error, and ends with success.
         assert not options
-    assert "ERROR:  mnemo_pg must be installed in one transaction" in printed
+    assert "ERROR:  mnemo_pg needs one transaction" in printed
     assert "psql -X -1" in printed.partition("HINT:")[2].splitlines()[0]
     assert _everything(dsn) == found
 
