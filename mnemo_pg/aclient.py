@@ -6,15 +6,19 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from functools import update_wrapper
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from psycopg import AsyncConnection, AsyncCursor, InterfaceError
 from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool
 
 from mnemo_pg import statements
+from mnemo_pg._sqlalchemy import AsyncAlchemy
 from mnemo_pg.errors import translate
 from mnemo_pg.statements import Statement
+
+if TYPE_CHECKING:
+    from mnemo_pg._sqlalchemy import AsyncSQLAlchemySource
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -69,6 +73,7 @@ class AsyncMnemo:
     - a pool of yours: each call takes a connection, commits and gives it back, errors or not.
     - a connection of yours: calls run in your transaction, or commit singly if you set autocommit.
       Nothing of it is changed, and nothing is committed. Its client encoding should be UTF8.
+    - an AsyncConnection or AsyncSession of SQLAlchemy on psycopg 3: the same, in its transaction.
 
     `agent_id` and `org_id` say who acts in calls that name nobody; None leaves it to the role's
     binding, else to the settings `default_agent_id` and `default_org_id`. A client on a pool may be
@@ -92,7 +97,7 @@ class AsyncMnemo:
 
     def __init__(
         self,
-        source: str | AsyncConnection[Any] | AsyncConnectionPool[Any],
+        source: str | AsyncConnection[Any] | AsyncConnectionPool[Any] | AsyncSQLAlchemySource,
         *,
         agent_id: str | None = None,
         org_id: str | None = None,
@@ -104,9 +109,10 @@ class AsyncMnemo:
         self._prepare = False if prepare is False else None
         self._closed = False
         self._dsn: str | None = None
+        self._source: AsyncConnection[Any] | AsyncConnectionPool[Any] | AsyncAlchemy
         if isinstance(source, str):
             self._dsn = source
-            source = AsyncConnectionPool(
+            self._source = AsyncConnectionPool(
                 source,
                 min_size=1,
                 max_size=10,
@@ -115,12 +121,16 @@ class AsyncMnemo:
                 configure=_suit_pooler if prepare is None else None,
                 check=_still_there,
             )
-        elif not isinstance(source, (AsyncConnection, AsyncConnectionPool)):
+        elif isinstance(source, (AsyncConnection, AsyncConnectionPool)):
+            self._source = source
+        elif lent := AsyncAlchemy.of(source):
+            self._source = lent
+        else:
             raise TypeError(
                 "source must be a connection string, an AsyncConnection or an AsyncConnectionPool,"
+                " or an AsyncConnection or AsyncSession of SQLAlchemy,"
                 f" not {type(source).__name__}"
             )
-        self._source = source
 
     async def open(self) -> None:
         """Open the pool of a client made from a connection string; the first call does it too.
@@ -157,12 +167,12 @@ class AsyncMnemo:
     async def _connection(
         self,
         foreign: Sequence[BaseException] = (),
-    ) -> AsyncIterator[AsyncConnection[Any]]:
+    ) -> AsyncIterator[AsyncConnection[Any] | AsyncAlchemy]:
         if self._closed:
             raise InterfaceError("this client is closed")
         # Also around the pool's part: it may find no connection, and it commits in the end.
         with translate(foreign):
-            if isinstance(self._source, AsyncConnection):
+            if not isinstance(self._source, AsyncConnectionPool):
                 yield self._source
                 return
             if self._dsn is not None and self._source.closed:
@@ -173,6 +183,8 @@ class AsyncMnemo:
     async def run(self, statement: Statement[T]) -> T:
         """Run a statement of `mnemo_pg.statements`: what every method does."""
         async with self._connection() as connection:
+            if isinstance(connection, AsyncAlchemy):
+                return statement.shape(await connection.rows(statement, self._prepare))
             # A cursor of our own kind, in binary: whatever factories and text adapters the
             # connection has, and its DateStyle, answers come as the types that we promise.
             cursor = AsyncCursor(connection, row_factory=dict_row)
@@ -195,12 +207,13 @@ class AsyncMnemo:
         """
         foreign: list[BaseException] = []
         async with self._connection(foreign) as connection:
-            if not connection.autocommit:
+            if isinstance(connection, AsyncConnection) and not connection.autocommit:
                 # psycopg's block would commit if it were the first: begin beforehand.
                 await connection.execute(statements.BEGIN, prepare=False)
             async with connection.transaction():
                 who = {"agent_id": self.agent_id, "org_id": self.org_id}
-                inner = AsyncMnemo(connection, prepare=self._prepare, **who)
+                same = connection.source if isinstance(connection, AsyncAlchemy) else connection
+                inner = AsyncMnemo(same, prepare=self._prepare, **who)
                 try:
                     yield inner
                 except BaseException as error:
@@ -217,6 +230,9 @@ class AsyncMnemo:
     revoke_access = _method(statements.revoke_access, acting=False)
     bind_role = _method(statements.bind_role, acting=False)
     unbind_role = _method(statements.unbind_role, acting=False)
+    export_records = _method(statements.export_records, acting=False)
+    import_records = _method(statements.import_records, acting=False)
+    read_events = _method(statements.read_events, acting=False)
 
     # Pure
     signature_tokens = _method(statements.signature_tokens, acting=False)

@@ -6,15 +6,19 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import update_wrapper
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from psycopg import Connection, Cursor, InterfaceError
 from psycopg.rows import dict_row
 from psycopg_pool import ConnectionPool
 
 from mnemo_pg import statements
+from mnemo_pg._sqlalchemy import Alchemy
 from mnemo_pg.errors import translate
 from mnemo_pg.statements import Statement
+
+if TYPE_CHECKING:
+    from mnemo_pg._sqlalchemy import SQLAlchemySource
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -69,6 +73,7 @@ class Mnemo:
     - a pool of yours: each call takes a connection, commits and gives it back, errors or not.
     - a connection of yours: calls run in your transaction, or commit singly if you set autocommit.
       Nothing of it is changed, and nothing is committed. Its client encoding should be UTF8.
+    - a Connection or Session of SQLAlchemy on psycopg 3: the same, in its transaction.
 
     `agent_id` and `org_id` say who acts in calls that name nobody; None leaves it to the role's
     binding, else to the settings `default_agent_id` and `default_org_id`. A client on a pool may be
@@ -92,7 +97,7 @@ class Mnemo:
 
     def __init__(
         self,
-        source: str | Connection[Any] | ConnectionPool[Any],
+        source: str | Connection[Any] | ConnectionPool[Any] | SQLAlchemySource,
         *,
         agent_id: str | None = None,
         org_id: str | None = None,
@@ -104,9 +109,10 @@ class Mnemo:
         self._prepare = False if prepare is False else None
         self._closed = False
         self._dsn: str | None = None
+        self._source: Connection[Any] | ConnectionPool[Any] | Alchemy
         if isinstance(source, str):
             self._dsn = source
-            source = ConnectionPool(
+            self._source = ConnectionPool(
                 source,
                 min_size=1,
                 max_size=10,
@@ -115,12 +121,16 @@ class Mnemo:
                 configure=_suit_pooler if prepare is None else None,
                 check=_still_there,
             )
-        elif not isinstance(source, (Connection, ConnectionPool)):
+        elif isinstance(source, (Connection, ConnectionPool)):
+            self._source = source
+        elif lent := Alchemy.of(source):
+            self._source = lent
+        else:
             raise TypeError(
                 "source must be a connection string, a Connection or a ConnectionPool,"
+                " or a Connection or Session of SQLAlchemy,"
                 f" not {type(source).__name__}"
             )
-        self._source = source
 
     def open(self) -> None:
         """Open the pool of a client made from a connection string; the first call does it too.
@@ -157,12 +167,12 @@ class Mnemo:
     def _connection(
         self,
         foreign: Sequence[BaseException] = (),
-    ) -> Iterator[Connection[Any]]:
+    ) -> Iterator[Connection[Any] | Alchemy]:
         if self._closed:
             raise InterfaceError("this client is closed")
         # Also around the pool's part: it may find no connection, and it commits in the end.
         with translate(foreign):
-            if isinstance(self._source, Connection):
+            if not isinstance(self._source, ConnectionPool):
                 yield self._source
                 return
             if self._dsn is not None and self._source.closed:
@@ -173,6 +183,8 @@ class Mnemo:
     def run(self, statement: Statement[T]) -> T:
         """Run a statement of `mnemo_pg.statements`: what every method does."""
         with self._connection() as connection:
+            if isinstance(connection, Alchemy):
+                return statement.shape(connection.rows(statement, self._prepare))
             # A cursor of our own kind, in binary: whatever factories and text adapters the
             # connection has, and its DateStyle, answers come as the types that we promise.
             cursor = Cursor(connection, row_factory=dict_row)
@@ -195,12 +207,13 @@ class Mnemo:
         """
         foreign: list[BaseException] = []
         with self._connection(foreign) as connection:
-            if not connection.autocommit:
+            if isinstance(connection, Connection) and not connection.autocommit:
                 # psycopg's block would commit if it were the first: begin beforehand.
                 connection.execute(statements.BEGIN, prepare=False)
             with connection.transaction():
                 who = {"agent_id": self.agent_id, "org_id": self.org_id}
-                inner = Mnemo(connection, prepare=self._prepare, **who)
+                same = connection.source if isinstance(connection, Alchemy) else connection
+                inner = Mnemo(same, prepare=self._prepare, **who)
                 try:
                     yield inner
                 except BaseException as error:

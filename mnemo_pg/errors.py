@@ -233,8 +233,11 @@ def translate(foreign: Sequence[BaseException] = ()) -> Iterator[None]:
     what the caller's own code raised within."""
     try:
         yield
-    except psycopg.Error as error:
-        ours = None if error in foreign else from_database(error)
+    except Exception as error:
+        said = getattr(error, "orig", error)  # SQLAlchemy wraps what the driver raises.
+        if error in foreign or not isinstance(said, psycopg.Error):
+            raise
+        ours = from_database(said)
         if ours is None:
             raise
         raise ours from error
