@@ -192,3 +192,32 @@ def json_list(name: str, value: object) -> Jsonb:
     """A list, as a JSON array."""
     _list(name, value, "JSON values")
     return jsonb(name, value)
+
+
+def json_line(name: str, value: object) -> str:
+    """A str that spells a JSON object in which nothing is that PostgreSQL cannot hold."""
+    line = text(name, value)
+    try:
+        # Numbers stay text: a line may hold more digits than a float or an int takes here.
+        parsed = json.loads(line, parse_int=str, parse_float=str, parse_constant=_no_number)
+    except RecursionError:
+        _refuse(name, "is nested too deeply", "pass a line as an export gave it")
+    except ValueError as error:
+        _refuse(name, f"is not JSON: {error}", "pass a line as an export gave it")
+    if not isinstance(parsed, dict):
+        _refuse(name, "is no JSON object", "pass a line as an export gave it")
+    if "\\u" in line:
+        plain(name, parsed)
+    return line
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def json_lines(name: str, value: object) -> Jsonb:
+    """A list of texts of JSON objects, as a JSON array that has their text unchanged."""
+    lines = [
+        json_line(f"{name}[{index}]", item) for index, item in enumerate(_list(name, value, "str"))
+    ]
+    return Jsonb(lines, dumps=lambda given: f"[{','.join(given)}]")

@@ -230,6 +230,9 @@ class Mnemo:
     revoke_access = _method(statements.revoke_access, acting=False)
     bind_role = _method(statements.bind_role, acting=False)
     unbind_role = _method(statements.unbind_role, acting=False)
+    export_records = _method(statements.export_records, acting=False)
+    import_records = _method(statements.import_records, acting=False)
+    read_events = _method(statements.read_events, acting=False)
 
     # Pure
     signature_tokens = _method(statements.signature_tokens, acting=False)

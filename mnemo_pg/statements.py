@@ -25,11 +25,15 @@ from mnemo_pg import _wire
 from mnemo_pg.errors import ArgumentError
 from mnemo_pg.types import (
     BatchResult,
+    Event,
+    EventType,
+    ExportedRecord,
     ForgetStrategy,
     Forgotten,
     Grant,
     Guard,
     GuardToken,
+    ImportedRecord,
     Kind,
     Level,
     Memory,
@@ -66,21 +70,22 @@ class Statement(Generic[T]):
 
 # A parameter's name decides how it travels: the same name has the same type in every function.
 _NAMES: dict[Callable[[str, object], Any], str] = {
-    _wire.text: "agent_id content context created_by guard idempotency_key kind level location"
+    _wire.text: "agent_id content context created_by guard idempotency_key kind last level location"
     " memory_type model name on_error org_id permission predicate query role scope source_id"
     " source_type status strategy subject temporal_scope text thread_id value",
     _wire.texts: "a aliases b chunk_ids entities from_agents source_types steps tags to_agents"
     " types",
-    _wire.uuid: "after id",
+    _wire.uuid: "after id memory_id",
     _wire.uuids: "ids",
     _wire.number: "confidence importance min_importance outcome_score similarity_threshold",
     _wire.integer: "limit",
-    _wire.boolean: "tags_all",
+    _wire.boolean: "roles tags_all",
     _wire.moment: "as_of since until valid_from valid_to",
     _wire.interval: "ttl",
     _wire.vector: "embedding",
     _wire.json_object: "metadata weights",
     _wire.json_list: "details plans",
+    _wire.json_lines: "records",
 }
 CONVERTERS = {name: convert for convert, names in _NAMES.items() for name in names.split()}
 
@@ -165,6 +170,12 @@ _explanations = _many(PlanExplanation)
 _guard_tokens = _many(GuardToken)
 _plan = _one(Plan)
 _plans = _many(Plan)
+_exported = _many(ExportedRecord)
+_imported = _many(ImportedRecord)
+_events = _many(Event)
+
+SNAPSHOT: LiteralString = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"
+"""The first statement of a transaction that sees one state of the database."""
 
 BEGIN: LiteralString = "SELECT"
 """The least statement, for drivers that begin a transaction at the first one."""
@@ -253,6 +264,76 @@ def unbind_role(role: str, org_id: str, *, agent_id: str | None = None) -> State
         " p_agent_id => %(p_agent_id)s) AS value",
         _params(locals()),
         _nothing,
+    )
+
+
+def export_records(
+    *,
+    org_id: str | None = None,
+    last: str | None = None,
+    limit: int = 1000,
+    roles: bool = False,
+) -> Statement[list[ExportedRecord]]:
+    """A page of an export: lines of JSON with everything that is stored, to be kept as they are.
+
+    `org_id` None exports all organisations; the client's own plays no part here. `last` is the last
+    `record` of the page before; no row at all means that the export is complete. `roles` adds the
+    levels and bindings of roles. `mnemo_pg.transfer.export_lines` pages in one transaction, which
+    makes the lines one state of the database. Needs level admin.
+    """
+    return Statement(
+        "SELECT rank, record FROM mnemo.export_records(p_org_id => %(p_org_id)s,"
+        " p_last => %(p_last)s, p_limit => %(p_limit)s, p_roles => %(p_roles)s) ORDER BY rank",
+        _params(locals()),
+        _exported,
+    )
+
+
+def import_records(
+    records: Iterable[str], *, on_error: OnError | str = OnError.ABORT
+) -> Statement[list[ImportedRecord]]:
+    """Write lines of an export as they are: ids, hashes and times kept. Up to 10,000 in one call.
+
+    What is there already is left alone (status `present`). A line that was changed, whose
+    content hash is wrong, or that differs from what is there, fails the call with `ArgumentError`;
+    with `skip` it is reported in its result and the others are written. Needs level admin. Plans
+    and memories of your own are stored with `remember_plans` and `remember`.
+    """
+    return Statement(
+        "SELECT position, record, status, error FROM mnemo.import_records("
+        "p_records => %(p_records)s, p_on_error => %(p_on_error)s) ORDER BY position",
+        _params(locals()),
+        _imported,
+    )
+
+
+def read_events(
+    *,
+    types: Iterable[EventType | str] | None = None,
+    memory_id: UUID | str | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    limit: int = 100,
+    after: UUID | str | None = None,
+    agent_id: str | None = None,
+    org_id: str | None = None,
+) -> Statement[list[Event]]:
+    """The log of changes of one organisation, newest first, with its notes.
+
+    Filters hold together, and None is no filter: `types` any of these, `memory_id` the record,
+    `since` (inclusive) and `until` (exclusive) when it happened, `agent_id` the owner. `org_id` is
+    the owners' organisation, None the setting `default_org_id`; the client's own plays no part.
+    `after` is the last id of the page before. Needs level admin.
+    """
+    return Statement(
+        "SELECT rank, id, org_id, agent_id, event_type, memory_org_id, memory_id, actor_org_id,"
+        " actor_agent_id, happened_at, content_hash, changes, note, seq, hash"
+        " FROM mnemo.read_events(p_types => %(p_types)s, p_memory_id => %(p_memory_id)s,"
+        " p_since => %(p_since)s, p_until => %(p_until)s, p_limit => %(p_limit)s,"
+        " p_after => %(p_after)s, p_agent_id => %(p_agent_id)s, p_org_id => %(p_org_id)s)"
+        " ORDER BY rank",
+        _params(locals()),
+        _events,
     )
 
 

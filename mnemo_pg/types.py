@@ -164,6 +164,26 @@ class ExplanationVerdict(StrEnum):
     BLANK_QUERY = "blank_query"
 
 
+class EventType(StrEnum):
+    """What happened to a record, in the log of changes."""
+
+    MEMORY_WRITE = "memory_write"
+    MEMORY_UPDATE = "memory_update"
+    MEMORY_READ = "memory_read"
+    MEMORY_DELETE = "memory_delete"
+    MEMORY_SHARE = "memory_share"
+    MEMORY_UNSHARE = "memory_unshare"
+    MEMORY_EXPIRED = "memory_expired"
+    MEMORY_REDACT = "memory_redact"
+    MEMORY_QUARANTINED = "memory_quarantined"
+    MEMORY_RELEASED = "memory_released"
+    PLAN_WRITE = "plan_write"
+    PLAN_REPLAY = "plan_replay"
+    PLAN_OUTCOME = "plan_outcome"
+    PLAN_STALE = "plan_stale"
+    PLAN_RETIRED = "plan_retired"
+
+
 class PlanStatus(StrEnum):
     """What became of a record that was handed in; `failed` occurs in batches only."""
 
@@ -433,3 +453,53 @@ class NewPlan:
     embedding: Sequence[float] | None = None
     model: str | None = None
     idempotency_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportedRecord:
+    """One line of an export; `rank` counts from 1 in its page."""
+
+    rank: int
+    record: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportedRecord:
+    """What became of one line of an export; `position` counts from 1.
+
+    `record` names its table and key. `status` is `imported`, `present` (the same is there, nothing
+    was written), `header` or `failed`; then `error` is the SQLSTATE, a colon and the message.
+    """
+
+    position: int
+    record: str
+    status: str
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """One change, as the log has it; `rank` counts from 1, newest first.
+
+    The owner of the record is (`org_id`, `agent_id`), the record (`memory_org_id`, `memory_id`),
+    and who acted (`actor_org_id`, `actor_agent_id`). `content_hash` is the record's at that time,
+    `changes` holds the columns that were set: labels, numbers, times in microseconds since 1970.
+    `note` is None where none was given or where it was erased, `seq` and `hash` until the event is
+    sealed.
+    """
+
+    rank: int
+    id: UUID
+    org_id: str
+    agent_id: str
+    event_type: EventType | str
+    memory_org_id: str
+    memory_id: UUID | None
+    actor_org_id: str
+    actor_agent_id: str
+    happened_at: datetime
+    content_hash: bytes | None
+    changes: dict[str, Any]
+    note: str | None
+    seq: int | None
+    hash: bytes | None

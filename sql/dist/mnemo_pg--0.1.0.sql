@@ -285,8 +285,15 @@ RETURN CASE p_set
         'memory_write', 'memory_update', 'memory_read', 'memory_delete', 'memory_share',
         'memory_unshare', 'memory_expired', 'memory_redact', 'memory_quarantined',
         'memory_released', 'plan_write', 'plan_replay', 'plan_outcome', 'plan_stale',
-        'plan_retired'
+        'plan_retired', 'checkpoint'
     ]
+    WHEN 'chain_reason' THEN ARRAY[
+        'event_missing', 'event_extra', 'link_broken', 'event_changed', 'tail_missing',
+        'head_changed', 'anchor_changed', 'head_unknown', 'record_missing',
+        'record_without_event', 'record_after_deletion', 'hash_changed', 'content_changed',
+        'column_changed', 'grant_without_event', 'grant_missing', 'grant_changed', 'note_changed'
+    ]
+    WHEN 'retention_status' THEN ARRAY['removed', 'broken']
     WHEN 'level' THEN ARRAY['application', 'tenant', 'admin']
     WHEN 'recall_strategy' THEN ARRAY['exact', 'recent']
     WHEN 'forget_strategy' THEN ARRAY['soft_delete']
@@ -3778,7 +3785,7 @@ CREATE TABLE mnemo.event (
         ELSE prev_hash IS NOT NULL AND hash IS NOT NULL END
     )
 );
-CREATE INDEX event_memory_id_idx ON mnemo.event (memory_org_id, memory_id);
+CREATE INDEX event_memory_id_idx ON mnemo.event (memory_org_id, memory_id, id);
 CREATE INDEX event_unsealed_idx ON mnemo.event (org_id, agent_id, id) WHERE seq IS NULL;
 CREATE UNIQUE INDEX event_seq_idx ON mnemo.event (org_id, agent_id, seq) WHERE seq IS NOT NULL;
 COMMENT ON TABLE mnemo.event IS
@@ -4432,7 +4439,10 @@ COMMENT ON FUNCTION mnemo._check_tenants(oid) IS
 -- part: 310_roles_admin.sql
 CREATE FUNCTION mnemo._admin_functions() RETURNS text[]
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN ARRAY['configure', 'grant_access', 'revoke_access', 'bind_role', 'unbind_role'];
+RETURN ARRAY[
+    'configure', 'grant_access', 'revoke_access', 'bind_role', 'unbind_role',
+    'export_records', 'import_records', 'read_events', 'seal', 'retain_events', 'chain_heads'
+];
 COMMENT ON FUNCTION mnemo._admin_functions() IS
     'The public functions that only level admin may call; every level may call the others.';
 
@@ -6142,6 +6152,2183 @@ COMMENT ON FUNCTION mnemo.unshare(uuid, text[], text, text) IS
     'row for each agent: removed, or absent where there was no grant. Errors: 42501 no access, '
     'permission missing; MN001 unknown, gone or invisible record; 22023 bad argument, a global '
     'record; 54000 over 10,000.';
+
+-- part: 540_event_state.sql
+-- What events say about a record: the columns that may change, as labels, numbers and microseconds.
+
+CREATE FUNCTION mnemo._reason_hash(
+    p_record mnemo.memory
+)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN encode(
+    sha256(coalesce((p_record).nonce, '') || mnemo._utf8((p_record).quarantine_reason)), 'hex');
+COMMENT ON FUNCTION mnemo._reason_hash(mnemo.memory) IS
+    'Hexadecimal SHA-256 over the nonce and quarantine_reason: what events carry of that text; NULL '
+    'for none.';
+
+CREATE FUNCTION mnemo._remains_hash(
+    p_record mnemo.memory
+)
+RETURNS text
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    p_record.nonce := '';
+    RETURN encode(mnemo._content_hash(p_record), 'hex');
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._remains_hash(mnemo.memory) IS
+    'Hexadecimal SHA-256 over what redaction left of a record: the encoding of content_hash with a '
+    'nonce of no bytes.';
+
+CREATE FUNCTION mnemo._bound_state(
+    p_record mnemo.memory
+)
+RETURNS jsonb
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN jsonb_build_object(
+    'scope', (p_record).scope,
+    'importance', (p_record).importance,
+    'consolidation_state', (p_record).consolidation_state,
+    'quarantined', (p_record).quarantined,
+    'quarantine_reason', CASE WHEN (p_record).quarantine_reason IS NOT NULL
+        THEN mnemo._reason_hash(p_record) END,
+    'status', (p_record).status,
+    'version', (p_record).version,
+    'prev_version_id', (p_record).prev_version_id,
+    'expires_at', mnemo._micros((p_record).expires_at),
+    'deleted_at', mnemo._micros((p_record).deleted_at),
+    'redacted_at', mnemo._micros((p_record).redacted_at),
+    'valid_to', mnemo._micros((p_record).valid_to),
+    'remains', CASE WHEN (p_record).redacted_at IS NOT NULL
+        THEN mnemo._remains_hash(p_record) END
+);
+COMMENT ON FUNCTION mnemo._bound_state(mnemo.memory) IS
+    'All columns of a record that may change, as events carry them. The caller has set '
+    'extra_float_digits to 1.';
+
+CREATE FUNCTION mnemo._bound_changes(
+    p_before mnemo.memory,
+    p_after mnemo.memory
+)
+RETURNS jsonb
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+-- JSON takes a number's digits from this setting.
+SET extra_float_digits = 1
+AS $fn$
+DECLARE
+    v_before jsonb := mnemo._bound_state(p_before);
+BEGIN
+    RETURN coalesce((
+        SELECT jsonb_object_agg(s.key, s.value)
+          FROM jsonb_each(mnemo._bound_state(p_after)) AS s
+         WHERE s.value <> v_before -> s.key
+    ), '{}');
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._bound_changes(mnemo.memory, mnemo.memory) IS
+    'What an event about the change from one state of a record to the other carries in changes.';
+
+CREATE FUNCTION mnemo._note_hash(
+    p_salt bytea,
+    p_note text
+)
+RETURNS bytea
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN sha256(p_salt || mnemo._utf8(p_note));
+COMMENT ON FUNCTION mnemo._note_hash(bytea, text) IS
+    'SHA-256 over the salt and the UTF-8 bytes of a note: note_hash of its event.';
+
+CREATE FUNCTION mnemo._next_event_id(
+    p_memory_org_id text,
+    p_memory_id uuid
+)
+RETURNS uuid
+LANGUAGE plpgsql VOLATILE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_new uuid := mnemo._new_id();
+    v_last uuid;
+    v_half text;
+BEGIN
+    SELECT e.id INTO v_last
+      FROM mnemo.event AS e
+     WHERE e.memory_org_id = p_memory_org_id AND e.memory_id = p_memory_id
+     ORDER BY e.id DESC
+     LIMIT 1;
+    IF v_last IS NULL OR v_last < v_new THEN
+        RETURN v_new;
+    END IF;
+    -- The clock went back, or stood still: the next number after the last event.
+    v_half := right(replace(v_last::text, '-', ''), 14);
+    RETURN (left(replace(v_last::text, '-', ''), 18)
+        || lpad(to_hex((('x' || v_half)::bit(56)::bigint + 1) & x'ffffffffffffff'::bigint), 14, '0')
+    )::uuid;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._next_event_id(text, uuid) IS
+    'The id of a new event about a record whose row the caller has locked: after the ids of the '
+    'events about it so far, whatever the clock does, for sealing takes events in the order of ids.';
+
+-- part: 541_event_hash.sql
+-- The hash of an event, byte by byte in docs/hash-format.md.
+
+CREATE FUNCTION mnemo._first_prev_hash() RETURNS bytea
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN decode(repeat('00', 32), 'hex');
+COMMENT ON FUNCTION mnemo._first_prev_hash() IS
+    'prev_hash of the first event of a chain: 32 bytes of zero.';
+
+CREATE FUNCTION mnemo._event_body(
+    p_event mnemo.event
+)
+RETURNS bytea
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN E'\\x55'::bytea || uuid_send((p_event).id)
+    || mnemo._bytes_of_text((p_event).org_id)
+    || mnemo._bytes_of_text((p_event).agent_id)
+    || mnemo._bytes_of_text((p_event).event_type)
+    || mnemo._bytes_of_text((p_event).memory_org_id)
+    || coalesce(E'\\x55'::bytea || uuid_send((p_event).memory_id), E'\\x4e'::bytea)
+    || mnemo._bytes_of_text((p_event).actor_org_id)
+    || mnemo._bytes_of_text((p_event).actor_agent_id)
+    || mnemo._bytes_of_time((p_event).happened_at)
+    || coalesce(E'\\x42'::bytea || int8send(octet_length((p_event).content_hash))
+        || (p_event).content_hash, E'\\x4e'::bytea)
+    || E'\\x4a'::bytea || mnemo._bytes_of_json((p_event).changes)
+    || coalesce(E'\\x42'::bytea || int8send(octet_length((p_event).note_hash))
+        || (p_event).note_hash, E'\\x4e'::bytea);
+COMMENT ON FUNCTION mnemo._event_body(mnemo.event) IS
+    'The part of an event''s encoding that is known before it is sealed: every column but seq, '
+    'prev_hash and hash.';
+
+CREATE FUNCTION mnemo._link_hash(
+    p_prev_hash bytea,
+    p_seq bigint,
+    p_body bytea
+)
+RETURNS bytea
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN sha256(
+    -- T, 16, mnemo_pg event 1; B, 32.
+    E'\\x5400000000000000106d6e656d6f5f7067206576656e742031420000000000000020'::bytea
+    || p_prev_hash || E'\\x49'::bytea || int8send(p_seq) || p_body
+);
+COMMENT ON FUNCTION mnemo._link_hash(bytea, bigint, bytea) IS
+    'The hash of an event: SHA-256 over name and version of the format, the hash of the event '
+    'before, the place in the chain, and the body.';
+
+-- part: 542_seal.sql
+-- Sealing: events get their place and hash after they were committed, so that writers never wait
+-- for each other. The row of chain_head is the lock of a chain; who does not get it goes on.
+
+CREATE FUNCTION mnemo._lock_chain(
+    p_org_id text,
+    p_agent_id text
+)
+RETURNS mnemo.chain_head
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_head mnemo.chain_head;
+BEGIN
+    SELECT h.* INTO v_head
+      FROM mnemo.chain_head AS h
+     WHERE h.org_id = p_org_id AND h.agent_id = p_agent_id
+       FOR NO KEY UPDATE SKIP LOCKED;
+    IF v_head.org_id IS NOT NULL OR EXISTS (
+        SELECT FROM mnemo.chain_head AS h WHERE h.org_id = p_org_id AND h.agent_id = p_agent_id
+    ) THEN
+        RETURN v_head;
+    END IF;
+    -- Two that make the same row would wait for each other; the key, not this lock, keeps it one.
+    IF NOT pg_try_advisory_xact_lock(mnemo._hash64(
+        'mnemo_pg chain ' || p_org_id || ' ' || p_agent_id))
+    THEN
+        RETURN NULL;
+    END IF;
+    INSERT INTO mnemo.chain_head AS h (org_id, agent_id, seq, hash, sealed_at)
+    VALUES (p_org_id, p_agent_id, 0, mnemo._first_prev_hash(), now())
+    ON CONFLICT (org_id, agent_id) DO NOTHING
+    RETURNING h.* INTO v_head;
+    RETURN v_head;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._lock_chain(text, text) IS
+    'Locks the head of a chain and returns it, made if there is none; NULL at once while another '
+    'session has it.';
+
+CREATE FUNCTION mnemo._seal_chain(
+    p_org_id text,
+    p_agent_id text,
+    p_limit bigint
+)
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+-- Statistics from before a rush of writes would have the table read from end to end.
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+DECLARE
+    v_head mnemo.chain_head := mnemo._lock_chain(p_org_id, p_agent_id);
+    v_event record;
+    v_ids uuid[] := '{}';
+    v_hashes bytea[] := '{}';
+    v_hash bytea := v_head.hash;
+    v_seq bigint := v_head.seq;
+BEGIN
+    IF v_head.org_id IS NULL THEN
+        RETURN 0;
+    END IF;
+    -- A statement of its own: it sees what the sealer before has sealed.
+    FOR v_event IN
+        SELECT e.id, mnemo._event_body(e) AS body
+          FROM mnemo.event AS e
+         WHERE e.org_id = p_org_id AND e.agent_id = p_agent_id AND e.seq IS NULL
+         ORDER BY e.id
+         LIMIT p_limit
+    LOOP
+        v_seq := v_seq + 1;
+        v_hash := mnemo._link_hash(v_hash, v_seq, v_event.body);
+        v_ids := v_ids || v_event.id;
+        v_hashes := v_hashes || v_hash;
+    END LOOP;
+    IF v_seq > v_head.seq THEN
+        UPDATE mnemo.event AS e
+           SET seq = v_head.seq + s.place, prev_hash = s.prev_hash, hash = s.hash
+          FROM (
+            SELECT u.id, u.hash, u.place,
+                   lag(u.hash, 1, v_head.hash) OVER (ORDER BY u.place) AS prev_hash
+              FROM unnest(v_ids, v_hashes) WITH ORDINALITY AS u(id, hash, place)
+          ) AS s
+         WHERE e.org_id = p_org_id AND e.id = s.id;
+        UPDATE mnemo.chain_head AS h
+           SET seq = v_seq, hash = v_hash, sealed_at = now()
+         WHERE h.org_id = p_org_id AND h.agent_id = p_agent_id;
+    END IF;
+    RETURN v_seq - v_head.seq;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._seal_chain(text, text, bigint) IS
+    'Seals at most p_limit events of a chain, in the order of their ids, and returns how many: 0 '
+    'too while another session seals it. In READ COMMITTED only.';
+
+CREATE FUNCTION mnemo._seals_here() RETURNS boolean
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN current_setting('transaction_isolation') IN ('read committed', 'read uncommitted');
+COMMENT ON FUNCTION mnemo._seals_here() IS
+    'Whether this transaction may seal: one that keeps its first snapshot could miss an event that '
+    'comes before one of its own.';
+
+CREATE FUNCTION mnemo._first_id_at(
+    p_time timestamptz
+)
+RETURNS uuid
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (lpad(to_hex(mnemo._micros(p_time) / 1000), 12, '0') || repeat('0', 20))::uuid;
+COMMENT ON FUNCTION mnemo._first_id_at(timestamptz) IS
+    'A number before every id of version 7 made at that time or later, to the millisecond.';
+
+CREATE FUNCTION mnemo._seal_if_many(
+    p_org_id text,
+    p_agent_id text,
+    p_written bigint
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+DECLARE
+    -- At most this many are sealed by one call, four times as many as are written between calls.
+    v_many CONSTANT bigint := 1024;
+BEGIN
+    IF random() * 256 >= p_written OR NOT mnemo._seals_here() THEN
+        RETURN;
+    END IF;
+    -- No further back than the last sealing: behind it are the index entries of sealed events.
+    IF EXISTS (
+        SELECT FROM mnemo.event AS e
+         WHERE e.org_id = p_org_id AND e.agent_id = p_agent_id AND e.seq IS NULL
+           AND e.id >= coalesce((
+                SELECT mnemo._first_id_at(h.sealed_at - interval '1 minute')
+                  FROM mnemo.chain_head AS h
+                 WHERE h.org_id = p_org_id AND h.agent_id = p_agent_id
+               ), '00000000-0000-0000-0000-000000000000')
+        OFFSET v_many - 1
+    ) THEN
+        PERFORM mnemo._seal_chain(p_org_id, p_agent_id, v_many);
+    END IF;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._seal_if_many(text, text, bigint) IS
+    'Called by a write after p_written events of a chain: about once in 256 events it looks whether '
+    '1024 or more are not sealed, and if so seals 1024, unless another session is at it.';
+
+-- part: 543_seal_calls.sql
+CREATE FUNCTION mnemo._unsealed_chains() RETURNS TABLE (org_id text, agent_id text)
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    -- One look-up a chain, however many events it has.
+    WITH RECURSIVE c AS (
+        (SELECT e.org_id, e.agent_id
+           FROM mnemo.event AS e
+          WHERE e.seq IS NULL
+          ORDER BY e.org_id, e.agent_id
+          LIMIT 1)
+        UNION ALL
+        SELECT n.org_id, n.agent_id
+          FROM c
+         CROSS JOIN LATERAL (
+            SELECT e.org_id, e.agent_id
+              FROM mnemo.event AS e
+             WHERE e.seq IS NULL AND (e.org_id, e.agent_id) > (c.org_id, c.agent_id)
+             ORDER BY e.org_id, e.agent_id
+             LIMIT 1
+         ) AS n
+    )
+    SELECT c.org_id, c.agent_id FROM c;
+END;
+COMMENT ON FUNCTION mnemo._unsealed_chains() IS 'The chains that have events which are not sealed.';
+
+CREATE FUNCTION mnemo._most_problem(
+    p_limit bigint
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    IF (p_limit BETWEEN 1 AND 1000000) IS NOT TRUE THEN
+        RETURN mnemo._argument('p_limit',
+            format('p_limit must be from 1 to 1000000; got %s', coalesce(p_limit::text, 'NULL')),
+            'call again for more');
+    END IF;
+    RETURN NULL;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._most_problem(bigint) IS
+    'The problem of a number of events outside 1 to 1,000,000, NULL included; NULL for none.';
+
+CREATE FUNCTION mnemo._require_fresh_snapshots() RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    IF NOT mnemo._seals_here() THEN
+        PERFORM mnemo._raise('55000',
+            'events cannot be sealed or removed in a transaction of isolation level '
+                || upper(current_setting('transaction_isolation')),
+            jsonb_build_object('transaction_isolation', current_setting('transaction_isolation')),
+            'call it in a transaction of level READ COMMITTED');
+    END IF;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._require_fresh_snapshots() IS
+    'Raises 55000 in a transaction that keeps its first snapshot.';
+
+CREATE FUNCTION mnemo.seal(
+    p_limit bigint DEFAULT 10000
+)
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_chain record;
+    v_rest bigint := p_limit;
+BEGIN
+    PERFORM mnemo._require_admin();
+    PERFORM mnemo._raise_problem(mnemo._most_problem(p_limit));
+    PERFORM mnemo._require_fresh_snapshots();
+    -- Who waits longest comes first, so that a busy chain does not keep others from being sealed.
+    FOR v_chain IN
+        SELECT c.org_id, c.agent_id
+          FROM mnemo._unsealed_chains() AS c
+          LEFT JOIN mnemo.chain_head AS h ON h.org_id = c.org_id AND h.agent_id = c.agent_id
+         ORDER BY h.sealed_at NULLS FIRST, c.org_id, c.agent_id
+    LOOP
+        EXIT WHEN v_rest <= 0;
+        v_rest := v_rest - mnemo._seal_chain(v_chain.org_id, v_chain.agent_id, v_rest);
+    END LOOP;
+    RETURN (SELECT count(*) FROM mnemo.event AS e WHERE e.seq IS NULL);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.seal(bigint) IS
+    'Links events that are committed and not sealed yet into their chains, at most p_limit (1 to '
+    '1,000,000) in a call, and returns how many are left. Never waits, and no writer waits for it; '
+    'a chain that another session is sealing is left to that one. Level admin only. Errors: 42501 '
+    'not an administrator; 22023 bad p_limit; 55000 not in READ COMMITTED.';
+
+-- part: 544_verify_links.sql
+-- The verifier, piece by piece. Each piece returns the first thing that is wrong: the id of an event
+-- or a record, a label, and what differs; NULLs when nothing is.
+
+CREATE TYPE mnemo._finding AS (
+    id uuid,
+    reason text,
+    detail text
+);
+COMMENT ON TYPE mnemo._finding IS
+    'What a verifier found: the event or record, a label of what is wrong, and what differs, in '
+    'ids, labels and numbers.';
+
+CREATE FUNCTION mnemo._chain_links(
+    p_org_id text,
+    p_agent_id text,
+    p_after bigint,
+    p_after_hash bytea,
+    p_until bigint,
+    p_expected_head bytea,
+    OUT events bigint,
+    OUT last_seq bigint,
+    OUT last_hash bytea,
+    OUT expected_found boolean,
+    OUT finding mnemo._finding
+)
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_link record;
+BEGIN
+    events := 0;
+    last_seq := p_after;
+    last_hash := p_after_hash;
+    expected_found := coalesce(p_after_hash = p_expected_head, false);
+    FOR v_link IN
+        SELECT e.id, e.seq, e.prev_hash, e.hash, mnemo._event_body(e) AS body
+          FROM mnemo.event AS e
+         WHERE e.org_id = p_org_id AND e.agent_id = p_agent_id
+           AND e.seq IS NOT NULL AND (p_until IS NULL OR e.seq <= p_until)
+         ORDER BY e.seq, e.id
+    LOOP
+        IF v_link.seq <= last_seq THEN
+            finding := ROW(v_link.id, 'event_extra', format('seq %s twice, or before the anchor',
+                v_link.seq))::mnemo._finding;
+        ELSIF v_link.seq > last_seq + 1 THEN
+            finding := ROW(v_link.id, 'event_missing', format('seq %s follows on seq %s',
+                v_link.seq, last_seq))::mnemo._finding;
+        ELSIF v_link.prev_hash IS DISTINCT FROM last_hash THEN
+            finding := ROW(v_link.id, 'link_broken', format('seq %s', v_link.seq))::mnemo._finding;
+        ELSIF v_link.hash IS DISTINCT FROM
+            mnemo._link_hash(v_link.prev_hash, v_link.seq, v_link.body)
+        THEN
+            finding := ROW(v_link.id, 'event_changed', format('seq %s', v_link.seq))
+                ::mnemo._finding;
+        END IF;
+        EXIT WHEN finding.reason IS NOT NULL;
+        events := events + 1;
+        last_seq := v_link.seq;
+        last_hash := v_link.hash;
+        expected_found := expected_found OR coalesce(v_link.hash = p_expected_head, false);
+    END LOOP;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._chain_links(text, text, bigint, bytea, bigint, bytea) IS
+    'Recomputes the links of a chain behind an anchor, to a seq or to the end: how many hold, the '
+    'last of them, whether the expected head is among them, and the first that is broken.';
+
+CREATE FUNCTION mnemo._anchor_finding(
+    p_org_id text,
+    p_agent_id text,
+    p_head mnemo.chain_head
+)
+RETURNS mnemo._finding
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_event mnemo.event;
+BEGIN
+    SELECT e.* INTO v_event
+      FROM mnemo.event AS e
+     WHERE e.org_id = p_org_id AND e.agent_id = p_agent_id
+       AND e.event_type = 'checkpoint' AND e.memory_id IS NULL
+     ORDER BY e.seq DESC NULLS FIRST, e.id DESC
+     LIMIT 1;
+    IF coalesce(p_head.anchor_seq, 0) <> coalesce((v_event.changes ->> 'anchor_seq')::bigint, 0)
+        OR encode(p_head.anchor_hash, 'hex') IS DISTINCT FROM v_event.changes ->> 'anchor_hash'
+    THEN
+        RETURN ROW(v_event.id, 'anchor_changed', format(
+            'the chain begins behind seq %s, retention removed events up to seq %s',
+            coalesce(p_head.anchor_seq, 0), coalesce(v_event.changes ->> 'anchor_seq', '0')
+        ))::mnemo._finding;
+    END IF;
+    RETURN NULL;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._anchor_finding(text, text, mnemo.chain_head) IS
+    'anchor_changed where the anchor is not the one that the last retention left in the chain.';
+
+CREATE FUNCTION mnemo._note_finding(
+    p_org_id text,
+    p_agent_id text
+)
+RETURNS mnemo._finding
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    -- A note that is gone was erased: only what is there can be wrong.
+    SELECT ROW(e.id, 'note_changed', NULL)::mnemo._finding
+      FROM mnemo.event_note AS n
+      JOIN mnemo.event AS e ON e.org_id = n.org_id AND e.id = n.event_id
+     WHERE n.org_id = p_org_id AND e.agent_id = p_agent_id
+       AND e.note_hash IS DISTINCT FROM mnemo._note_hash(n.salt, n.note)
+     ORDER BY e.id
+     LIMIT 1;
+END;
+COMMENT ON FUNCTION mnemo._note_finding(text, text) IS
+    'note_changed: the first event whose note does not fit its hash.';
+
+-- part: 545_verify_records.sql
+CREATE FUNCTION mnemo._folded(
+    p_changes jsonb[]
+)
+RETURNS jsonb
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_state jsonb := '{"quarantine_reason": null, "deleted_at": null, "redacted_at": null, '
+        '"remains": null}';
+    v_changes jsonb;
+BEGIN
+    FOREACH v_changes IN ARRAY p_changes LOOP
+        v_state := v_state || v_changes;
+    END LOOP;
+    RETURN v_state;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._folded(jsonb[]) IS
+    'What events say about a record, one after the other, each column as it was set last.';
+
+CREATE FUNCTION mnemo._is_base_event(
+    p_event mnemo.event
+)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (p_event).event_type IN ('memory_write', 'plan_write', 'checkpoint')
+    AND (p_event).memory_id IS NOT NULL;
+COMMENT ON FUNCTION mnemo._is_base_event(mnemo.event) IS
+    'Whether the event carries the whole state of a record: it was written, or carried over.';
+
+CREATE FUNCTION mnemo._event_states(
+    p_org_id text,
+    p_agent_id text
+)
+RETURNS TABLE (
+    memory_org_id text,
+    memory_id uuid,
+    is_written boolean,
+    is_deleted boolean,
+    content_hash bytea,
+    state jsonb
+)
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT e.memory_org_id, e.memory_id,
+           bool_or(mnemo._is_base_event(e)),
+           -- The last of writing and hard deletion decides.
+           coalesce((array_agg(e.changes @> '{"hard": true}' ORDER BY e.seq DESC NULLS FIRST, e.id DESC)
+               FILTER (WHERE mnemo._is_base_event(e) OR e.changes @> '{"hard": true}'))[1], false),
+           (array_agg(e.content_hash ORDER BY e.seq DESC NULLS FIRST, e.id DESC)
+               FILTER (WHERE e.content_hash IS NOT NULL))[1],
+           mnemo._folded(coalesce(array_agg(
+               -- There it is the end of the grant.
+               CASE e.event_type WHEN 'memory_share' THEN e.changes - 'expires_at'
+               ELSE e.changes END
+               ORDER BY e.seq, e.id) FILTER (WHERE e.changes <> '{}'), '{}'))
+      FROM mnemo.event AS e
+     WHERE e.org_id = p_org_id AND e.agent_id = p_agent_id AND e.memory_id IS NOT NULL
+     GROUP BY e.memory_org_id, e.memory_id;
+END;
+COMMENT ON FUNCTION mnemo._event_states(text, text) IS
+    'What the events of a chain, sealed or not, say about each record: whether they begin with its '
+    'writing, whether it was deleted for good, its hash, and its columns.';
+
+CREATE FUNCTION mnemo._owned(
+    p_org_id text,
+    p_agent_id text
+)
+RETURNS SETOF mnemo.memory
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    -- One branch an index.
+    SELECT m.*
+      FROM mnemo.memory AS m
+     WHERE m.org_id IN (p_org_id, '*') AND m.origin_org_id = p_org_id
+       AND m.agent_id = p_agent_id AND m.deleted_at IS NULL
+       AND NOT m.tags @> ARRAY['__experience_plan__']
+    UNION ALL
+    SELECT m.*
+      FROM mnemo.memory AS m
+     WHERE m.org_id IN (p_org_id, '*') AND m.origin_org_id = p_org_id
+       AND m.agent_id = p_agent_id AND m.deleted_at IS NULL
+       AND m.tags @> ARRAY['__experience_plan__']
+    UNION ALL
+    SELECT m.*
+      FROM mnemo.memory AS m
+     WHERE m.org_id IN (p_org_id, '*') AND m.origin_org_id = p_org_id
+       AND m.agent_id = p_agent_id AND m.deleted_at IS NOT NULL;
+END;
+COMMENT ON FUNCTION mnemo._owned(text, text) IS
+    'All records of an owner, deleted and redacted ones too.';
+
+CREATE FUNCTION mnemo._differing(
+    p_state jsonb,
+    p_folded jsonb
+)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT string_agg(s.key, ', ' ORDER BY s.key)
+      FROM jsonb_each(p_state) AS s
+     WHERE p_folded -> s.key IS DISTINCT FROM s.value;
+END;
+COMMENT ON FUNCTION mnemo._differing(jsonb, jsonb) IS
+    'The names of the columns whose value the events do not say.';
+
+CREATE FUNCTION mnemo._record_finding(
+    p_record mnemo.memory,
+    p_is_written boolean,
+    p_is_deleted boolean,
+    p_content_hash bytea,
+    p_state jsonb
+)
+RETURNS mnemo._finding
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+SET extra_float_digits = 1
+AS $fn$
+DECLARE
+    v_reason text;
+    v_detail text;
+BEGIN
+    IF p_is_written IS NOT TRUE THEN
+        v_reason := 'record_without_event';
+    ELSIF p_is_deleted THEN
+        v_reason := 'record_after_deletion';
+    ELSIF p_record.content_hash IS DISTINCT FROM p_content_hash THEN
+        v_reason := 'hash_changed';
+    ELSIF p_record.redacted_at IS NULL
+        AND p_record.content_hash IS DISTINCT FROM mnemo._content_hash(p_record)
+    THEN
+        v_reason := 'content_changed';
+    ELSIF NOT p_state @> mnemo._bound_state(p_record) THEN
+        v_reason := 'column_changed';
+        v_detail := mnemo._differing(mnemo._bound_state(p_record), p_state);
+    END IF;
+    IF v_reason IS NOT NULL THEN
+        RETURN ROW(p_record.id, v_reason, v_detail)::mnemo._finding;
+    END IF;
+    RETURN NULL;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._record_finding(mnemo.memory, boolean, boolean, bytea, jsonb) IS
+    'What is wrong with a record by what its events say, as _event_states gives it; NULL for '
+    'nothing.';
+
+CREATE FUNCTION mnemo._records_check(
+    p_org_id text,
+    p_agent_id text,
+    OUT records bigint,
+    OUT finding mnemo._finding
+)
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_row record;
+BEGIN
+    records := 0;
+    FOR v_row IN
+        SELECT m AS record, m.id AS record_id, s.memory_id, s.is_written, s.is_deleted,
+               s.content_hash, s.state
+          FROM mnemo._owned(p_org_id, p_agent_id) AS m
+          FULL JOIN mnemo._event_states(p_org_id, p_agent_id) AS s
+            ON s.memory_org_id = m.org_id AND s.memory_id = m.id
+         ORDER BY coalesce(m.id, s.memory_id)
+    LOOP
+        IF v_row.record_id IS NOT NULL THEN
+            records := records + 1;
+            finding := mnemo._record_finding(v_row.record, v_row.is_written, v_row.is_deleted,
+                v_row.content_hash, v_row.state);
+        ELSIF NOT v_row.is_deleted THEN
+            finding := ROW(v_row.memory_id, 'record_missing', NULL)::mnemo._finding;
+        END IF;
+        EXIT WHEN finding.reason IS NOT NULL;
+    END LOOP;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._records_check(text, text) IS
+    'Compares the records of an owner with the events of the chain: how many hold, and the first '
+    'that does not.';
+
+-- part: 546_verify_grants.sql
+CREATE FUNCTION mnemo._event_grants(
+    p_org_id text,
+    p_agent_id text
+)
+RETURNS TABLE (
+    memory_id uuid,
+    grantee text,
+    permission text,
+    granted_by text,
+    granted_micros bigint,
+    expires_micros bigint
+)
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    WITH said AS (
+        SELECT e.memory_id, e.seq, e.id, a.agent AS grantee, e.event_type = 'memory_share' AS given,
+               e.changes ->> 'permission' AS permission, e.actor_agent_id AS granted_by,
+               mnemo._micros(e.happened_at) AS granted_micros,
+               (e.changes ->> 'expires_at')::bigint AS expires_micros
+          FROM mnemo.event AS e
+         CROSS JOIN LATERAL jsonb_array_elements_text(e.changes -> 'agents') AS a(agent)
+         WHERE e.org_id = p_org_id AND e.agent_id = p_agent_id AND e.memory_id IS NOT NULL
+           AND e.event_type IN ('memory_share', 'memory_unshare')
+        UNION ALL
+        SELECT e.memory_id, e.seq, e.id, g.key, true, g.value ->> 'permission',
+               g.value ->> 'granted_by', (g.value ->> 'granted_at')::bigint,
+               (g.value ->> 'expires_at')::bigint
+          FROM mnemo.event AS e
+         CROSS JOIN LATERAL jsonb_each(e.changes -> 'grants') AS g
+         WHERE e.org_id = p_org_id AND e.agent_id = p_agent_id AND e.memory_id IS NOT NULL
+           AND e.event_type = 'checkpoint'
+    ), latest AS (
+        SELECT DISTINCT ON (s.memory_id, s.grantee) s.*
+          FROM said AS s
+         ORDER BY s.memory_id, s.grantee, s.seq DESC NULLS FIRST, s.id DESC
+    )
+    SELECT l.memory_id, l.grantee, l.permission, l.granted_by, l.granted_micros, l.expires_micros
+      FROM latest AS l
+     WHERE l.given;
+END;
+COMMENT ON FUNCTION mnemo._event_grants(text, text) IS
+    'The grants on the records of a chain that its events say; times in microseconds.';
+
+CREATE FUNCTION mnemo._grants_finding(
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz
+)
+RETURNS mnemo._finding
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    WITH held AS (
+        SELECT a.*
+          FROM mnemo._owned(p_org_id, p_agent_id) AS m
+          JOIN mnemo.acl AS a ON a.org_id = m.org_id AND a.memory_id = m.id
+    )
+    SELECT ROW(
+               coalesce(a.memory_id, g.memory_id),
+               CASE WHEN g.memory_id IS NULL THEN 'grant_without_event'
+               WHEN a.memory_id IS NULL THEN 'grant_missing' ELSE 'grant_changed' END,
+               coalesce(a.agent_id, g.grantee)
+           )::mnemo._finding
+      FROM held AS a
+      FULL JOIN mnemo._event_grants(p_org_id, p_agent_id) AS g
+        ON g.memory_id = a.memory_id AND g.grantee = a.agent_id
+     WHERE CASE WHEN g.memory_id IS NULL THEN true
+           -- What has ended, or is on a deleted record, may have been cleared away.
+           WHEN a.memory_id IS NULL THEN
+               (g.expires_micros IS NULL OR g.expires_micros > mnemo._micros(p_now))
+               AND EXISTS (
+                   SELECT FROM mnemo.memory AS m
+                    WHERE m.org_id = p_org_id AND m.id = g.memory_id AND m.deleted_at IS NULL)
+           ELSE (a.permission, a.granted_by, mnemo._micros(a.granted_at),
+                   mnemo._micros(a.expires_at))
+               IS DISTINCT FROM
+               (g.permission, g.granted_by, g.granted_micros, g.expires_micros)
+           END
+     ORDER BY coalesce(a.memory_id, g.memory_id), coalesce(a.agent_id, g.grantee)
+     LIMIT 1;
+END;
+COMMENT ON FUNCTION mnemo._grants_finding(text, text, timestamptz) IS
+    'The first grant on a record of the owner that differs from what the events say: '
+    'grant_without_event, grant_missing, grant_changed; detail names the agent that holds it.';
+
+-- part: 547_verify_chain.sql
+CREATE FUNCTION mnemo._head_finding(
+    p_head mnemo.chain_head,
+    p_last_seq bigint,
+    p_last_hash bytea
+)
+RETURNS mnemo._finding
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    IF coalesce(p_head.seq, 0) > p_last_seq THEN
+        RETURN ROW(NULL, 'tail_missing', format('the head is seq %s, the last event is seq %s',
+            p_head.seq, p_last_seq))::mnemo._finding;
+    ELSIF coalesce(p_head.seq, 0) < p_last_seq
+        OR coalesce(p_head.hash, mnemo._first_prev_hash()) IS DISTINCT FROM p_last_hash
+    THEN
+        RETURN ROW(NULL, 'head_changed', format('the head is seq %s, the last event is seq %s',
+            coalesce(p_head.seq, 0), p_last_seq))::mnemo._finding;
+    END IF;
+    RETURN NULL;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._head_finding(mnemo.chain_head, bigint, bytea) IS
+    'tail_missing or head_changed where the head of a chain is not its last event.';
+
+CREATE FUNCTION mnemo._verify(
+    p_org_id text,
+    p_agent_id text,
+    p_expected_head bytea,
+    p_now timestamptz,
+    OUT events bigint,
+    OUT records bigint,
+    OUT head mnemo.chain_head,
+    OUT finding mnemo._finding
+)
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_links record;
+    v_check record;
+BEGIN
+    SELECT h.* INTO head
+      FROM mnemo.chain_head AS h
+     WHERE h.org_id = p_org_id AND h.agent_id = p_agent_id;
+    SELECT * INTO v_links
+      FROM mnemo._chain_links(p_org_id, p_agent_id, coalesce(head.anchor_seq, 0),
+          coalesce(head.anchor_hash, mnemo._first_prev_hash()), NULL, p_expected_head);
+    events := v_links.events;
+    records := 0;
+    finding := v_links.finding;
+    IF finding.reason IS NULL THEN
+        finding := mnemo._head_finding(head, v_links.last_seq, v_links.last_hash);
+    END IF;
+    IF finding.reason IS NULL THEN
+        finding := mnemo._anchor_finding(p_org_id, p_agent_id, head);
+    END IF;
+    IF finding.reason IS NULL AND p_expected_head IS NOT NULL AND NOT v_links.expected_found THEN
+        finding := ROW(NULL, 'head_unknown', format(
+            'no event from seq %s on has this hash', coalesce(head.anchor_seq, 1)
+        ))::mnemo._finding;
+    END IF;
+    IF finding.reason IS NULL THEN
+        SELECT * INTO v_check FROM mnemo._records_check(p_org_id, p_agent_id);
+        records := v_check.records;
+        finding := v_check.finding;
+    END IF;
+    IF finding.reason IS NULL THEN
+        finding := mnemo._grants_finding(p_org_id, p_agent_id, p_now);
+    END IF;
+    IF finding.reason IS NULL THEN
+        finding := mnemo._note_finding(p_org_id, p_agent_id);
+    END IF;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._verify(text, text, bytea, timestamptz) IS
+    'Verifies a chain and the records of its owner: links, head, anchor, expected head, records, '
+    'grants, notes, to the first thing that is wrong.';
+
+CREATE FUNCTION mnemo.verify_chain(
+    p_expected_head bytea DEFAULT NULL,
+    p_agent_id text DEFAULT NULL,
+    p_org_id text DEFAULT NULL
+)
+RETURNS TABLE (
+    ok boolean,
+    checked bigint,
+    unsealed bigint,
+    first_bad_id uuid,
+    reason text,
+    head bytea,
+    detail text,
+    head_seq bigint,
+    anchor_seq bigint,
+    records bigint
+)
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 1
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_caller record;
+    v_answer record;
+BEGIN
+    SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
+    IF octet_length(p_expected_head) <> 32 THEN
+        PERFORM mnemo._raise_argument('p_expected_head',
+            format('p_expected_head must have 32 bytes; got %s', octet_length(p_expected_head)),
+            'pass a head that mnemo.verify_chain returned before, or leave it out');
+    END IF;
+    SELECT * INTO v_answer
+      FROM mnemo._verify(v_caller.org_id, v_caller.agent_id, p_expected_head,
+          statement_timestamp());
+    RETURN QUERY
+    SELECT (v_answer.finding).reason IS NULL, v_answer.events, (
+               SELECT count(*)
+                 FROM mnemo.event AS e
+                WHERE e.org_id = v_caller.org_id AND e.agent_id = v_caller.agent_id
+                  AND e.seq IS NULL
+           ), (v_answer.finding).id, (v_answer.finding).reason, (v_answer.head).hash,
+           (v_answer.finding).detail, coalesce((v_answer.head).seq, 0),
+           coalesce((v_answer.head).anchor_seq, 0), v_answer.records;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.verify_chain(bytea, text, text) IS
+    'Verifies the chain of events of the acting agent and every record that it owns, and returns '
+    'one row: ok; checked, the sealed events that hold; unsealed, events that no chain protects '
+    'yet; the first event or record that is wrong, with a label in reason (docs/audit.md) and what '
+    'differs in detail; head, the hash of the last sealed event, to keep outside (NULL before the '
+    'first sealing); head_seq and anchor_seq, its place and that of the last event that retention '
+    'removed, 0 for none; records, how many hold. p_expected_head: a head kept outside, 32 bytes, '
+    'that must be in the chain; NULL for none. Reads everything of the agent. Errors: 42501 no '
+    'access; 22023 bad p_expected_head.';
+
+-- part: 548_retain.sql
+-- Retention: old sealed events go, up to an anchor. What they say about records that are still there
+-- is said again by new events at the end of the chain, so that it stays under the chain.
+
+CREATE FUNCTION mnemo._retention_end(
+    p_org_id text,
+    p_agent_id text,
+    p_before timestamptz,
+    p_limit bigint
+)
+RETURNS bigint
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT max(e.seq) FILTER (WHERE e.happened_at < p_before AND NOT e.later)
+      FROM (
+        SELECT e.seq, e.happened_at,
+               -- A transaction that began early may be sealed late.
+               coalesce(bool_or(e.happened_at >= p_before) OVER (ORDER BY e.seq), false) AS later
+          FROM (
+            SELECT e.seq, e.happened_at
+              FROM mnemo.event AS e
+             WHERE e.org_id = p_org_id AND e.agent_id = p_agent_id AND e.seq IS NOT NULL
+             ORDER BY e.seq
+             LIMIT p_limit
+          ) AS e
+      ) AS e;
+END;
+COMMENT ON FUNCTION mnemo._retention_end(text, text, timestamptz, bigint) IS
+    'seq of the last event that may go: with all before it it happened before the time, and they '
+    'are at most p_limit; NULL for none.';
+
+CREATE FUNCTION mnemo._carried(
+    p_org_id text,
+    p_agent_id text,
+    p_until bigint
+)
+RETURNS TABLE (memory_org_id text, memory_id uuid, seq bigint)
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT e.memory_org_id, e.memory_id, min(e.seq)
+      FROM mnemo.event AS e
+     WHERE e.org_id = p_org_id AND e.agent_id = p_agent_id AND e.seq <= p_until
+       AND mnemo._is_base_event(e)
+       AND EXISTS (
+            SELECT FROM mnemo.memory AS m
+             WHERE m.org_id = e.memory_org_id AND m.id = e.memory_id)
+       AND NOT EXISTS (
+            SELECT FROM mnemo.event AS l
+             WHERE l.memory_org_id = e.memory_org_id AND l.memory_id = e.memory_id
+               AND l.org_id = p_org_id AND mnemo._is_base_event(l)
+               AND (l.seq IS NULL OR l.seq > p_until))
+     GROUP BY e.memory_org_id, e.memory_id;
+END;
+COMMENT ON FUNCTION mnemo._carried(text, text, bigint) IS
+    'The records that would lose their last base event with the events of a chain up to a seq.';
+
+CREATE FUNCTION mnemo._states_finding(
+    p_org_id text,
+    p_agent_id text,
+    p_until bigint
+)
+RETURNS mnemo._finding
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_row record;
+    v_finding mnemo._finding;
+BEGIN
+    FOR v_row IN
+        SELECT m AS record, s.is_written, s.is_deleted, s.content_hash, s.state
+          FROM mnemo._carried(p_org_id, p_agent_id, p_until) AS c
+          JOIN mnemo.memory AS m ON m.org_id = c.memory_org_id AND m.id = c.memory_id
+          LEFT JOIN mnemo._event_states(p_org_id, p_agent_id) AS s
+            ON s.memory_org_id = m.org_id AND s.memory_id = m.id
+         ORDER BY m.id
+    LOOP
+        v_finding := mnemo._record_finding(v_row.record, v_row.is_written, v_row.is_deleted,
+            v_row.content_hash, v_row.state);
+        EXIT WHEN v_finding.reason IS NOT NULL;
+    END LOOP;
+    RETURN v_finding;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._states_finding(text, text, bigint) IS
+    'The first of the records to be carried over that is not as its events say.';
+
+CREATE FUNCTION mnemo._carry_over(
+    p_org_id text,
+    p_agent_id text,
+    p_until bigint
+)
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+SET extra_float_digits = 1
+AS $fn$
+DECLARE
+    v_written bigint;
+BEGIN
+    INSERT INTO mnemo.event (
+        org_id, id, agent_id, event_type, memory_org_id, memory_id, actor_org_id, actor_agent_id,
+        happened_at, content_hash, changes
+    )
+    SELECT p_org_id, mnemo._next_event_id(m.org_id, m.id), p_agent_id, 'checkpoint', m.org_id, m.id,
+           p_org_id, p_agent_id, now(), m.content_hash,
+           mnemo._bound_state(m) || jsonb_build_object('checkpoint', true, 'grants', coalesce((
+               SELECT jsonb_object_agg(a.agent_id, jsonb_build_object(
+                          'permission', a.permission, 'granted_by', a.granted_by,
+                          'granted_at', mnemo._micros(a.granted_at),
+                          'expires_at', mnemo._micros(a.expires_at)))
+                 FROM mnemo.acl AS a
+                WHERE a.org_id = m.org_id AND a.memory_id = m.id
+           ), '{}'))
+      FROM mnemo._carried(p_org_id, p_agent_id, p_until) AS c
+      JOIN mnemo.memory AS m ON m.org_id = c.memory_org_id AND m.id = c.memory_id;
+    GET DIAGNOSTICS v_written = ROW_COUNT;
+    RETURN v_written;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._carry_over(text, text, bigint) IS
+    'Writes a checkpoint for each record that would lose its base event, with its columns and its '
+    'grants; returns how many.';
+
+CREATE FUNCTION mnemo._lock_carried(
+    p_org_id text,
+    p_agent_id text,
+    p_until bigint
+)
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_locked uuid[];
+    v_busy bigint;
+BEGIN
+    SELECT array_agg(l.id) INTO v_locked
+      FROM (
+        SELECT m.id
+          FROM mnemo._carried(p_org_id, p_agent_id, p_until) AS c
+          JOIN mnemo.memory AS m ON m.org_id = c.memory_org_id AND m.id = c.memory_id
+         ORDER BY m.org_id, m.id
+           FOR UPDATE OF m SKIP LOCKED
+      ) AS l;
+    SELECT min(c.seq) INTO v_busy
+      FROM mnemo._carried(p_org_id, p_agent_id, p_until) AS c
+     WHERE c.memory_id <> ALL (coalesce(v_locked, '{}'));
+    RETURN coalesce(v_busy - 1, p_until);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._lock_carried(text, text, bigint) IS
+    'Locks the records to be carried over, without waiting, and returns the seq up to which all '
+    'are locked.';
+
+-- part: 549_retain_events.sql
+CREATE FUNCTION mnemo._retain_chain(
+    p_org_id text,
+    p_agent_id text,
+    p_before timestamptz,
+    p_limit bigint,
+    OUT removed bigint,
+    OUT carried bigint,
+    OUT until bigint,
+    OUT until_hash bytea,
+    OUT finding mnemo._finding
+)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_head mnemo.chain_head := mnemo._lock_chain(p_org_id, p_agent_id);
+    v_links record;
+    v_end bigint;
+BEGIN
+    removed := 0;
+    carried := 0;
+    until := v_head.anchor_seq;
+    until_hash := v_head.anchor_hash;
+    IF v_head.org_id IS NULL THEN
+        RETURN;
+    END IF;
+    -- What is not as the chain says must not become the truth by being carried over.
+    finding := mnemo._anchor_finding(p_org_id, p_agent_id, v_head);
+    v_end := mnemo._retention_end(p_org_id, p_agent_id, p_before, p_limit);
+    IF finding.reason IS NOT NULL OR v_end IS NULL THEN
+        RETURN;
+    END IF;
+    v_end := mnemo._lock_carried(p_org_id, p_agent_id, v_end);
+    SELECT * INTO v_links
+      FROM mnemo._chain_links(p_org_id, p_agent_id, v_head.anchor_seq,
+          coalesce(v_head.anchor_hash, mnemo._first_prev_hash()), v_end, NULL);
+    finding := v_links.finding;
+    IF finding.reason IS NULL THEN
+        finding := mnemo._states_finding(p_org_id, p_agent_id, v_end);
+    END IF;
+    IF finding.reason IS NOT NULL OR v_links.events = 0 THEN
+        RETURN;
+    END IF;
+    until := v_links.last_seq;
+    until_hash := v_links.last_hash;
+    carried := mnemo._carry_over(p_org_id, p_agent_id, until);
+    INSERT INTO mnemo.event (
+        org_id, id, agent_id, event_type, memory_org_id, memory_id, actor_org_id, actor_agent_id,
+        happened_at, content_hash, changes
+    )
+    VALUES (
+        p_org_id, mnemo._new_id(), p_agent_id, 'checkpoint', p_org_id, NULL, p_org_id, p_agent_id,
+        now(), NULL, jsonb_build_object('checkpoint', true, 'anchor_seq', until,
+            'anchor_hash', encode(until_hash, 'hex'), 'before', mnemo._micros(p_before))
+    );
+    DELETE FROM mnemo.event AS e
+     WHERE e.org_id = p_org_id AND e.agent_id = p_agent_id AND e.seq <= until;
+    GET DIAGNOSTICS removed = ROW_COUNT;
+    UPDATE mnemo.chain_head AS h
+       SET anchor_seq = until, anchor_hash = until_hash
+     WHERE h.org_id = p_org_id AND h.agent_id = p_agent_id;
+    PERFORM mnemo._seal_chain(p_org_id, p_agent_id, p_limit + carried + 1);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._retain_chain(text, text, timestamptz, bigint) IS
+    'Removes old events of one chain: how many, how many records were carried over, the new anchor; '
+    'or what is wrong with the chain, and then nothing is removed. Skips a chain that another '
+    'session has.';
+
+CREATE FUNCTION mnemo.retain_events(
+    p_before timestamptz,
+    p_limit bigint DEFAULT 10000,
+    p_org_id text DEFAULT NULL
+)
+RETURNS TABLE (
+    org_id text,
+    agent_id text,
+    status text,
+    removed bigint,
+    carried bigint,
+    anchor_seq bigint,
+    anchor_hash bytea,
+    first_bad_id uuid,
+    reason text
+)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 10
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_chain record;
+    v_done record;
+    v_rest bigint := p_limit;
+BEGIN
+    PERFORM mnemo._require_admin();
+    PERFORM mnemo._raise_problem(mnemo._first_problem(ARRAY[
+        CASE WHEN (p_before <= now()) IS NOT TRUE THEN mnemo._argument('p_before',
+            'p_before must be a time that has passed; got ' || coalesce(p_before::text, 'NULL'),
+            'events that happened before it are removed')
+        END,
+        mnemo._most_problem(p_limit),
+        CASE WHEN NOT mnemo._is_identifier(coalesce(p_org_id, 'default')) THEN
+            mnemo._identifier_problem('p_org_id', p_org_id) END
+    ]));
+    PERFORM mnemo._require_fresh_snapshots();
+    FOR v_chain IN
+        SELECT h.org_id, h.agent_id
+          FROM mnemo.chain_head AS h
+         WHERE (p_org_id IS NULL OR h.org_id = p_org_id) AND h.seq > h.anchor_seq
+         ORDER BY h.org_id, h.agent_id
+    LOOP
+        EXIT WHEN v_rest <= 0;
+        SELECT * INTO v_done
+          FROM mnemo._retain_chain(v_chain.org_id, v_chain.agent_id, p_before, v_rest);
+        CONTINUE WHEN v_done.removed = 0 AND (v_done.finding).reason IS NULL;
+        v_rest := v_rest - v_done.removed;
+        RETURN QUERY
+        SELECT v_chain.org_id, v_chain.agent_id,
+               CASE WHEN (v_done.finding).reason IS NULL THEN 'removed' ELSE 'broken' END,
+               v_done.removed, v_done.carried, v_done.until, v_done.until_hash,
+               (v_done.finding).id, (v_done.finding).reason;
+    END LOOP;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.retain_events(timestamptz, bigint, text) IS
+    'Removes sealed events that happened before p_before, of one organisation or (NULL) of all, at '
+    'most p_limit (1 to 1,000,000) in a call: call it until it returns no row of status removed. '
+    'Each chain keeps an anchor, the place and hash of the last event removed, and what the removed '
+    'events said about records that are still there is carried over into new events (carried), so '
+    'that verify_chain works on. Returns a row for each chain that lost events (removed), or that '
+    'does not verify and so is left alone (broken, with first_bad_id and reason as verify_chain). '
+    'Never waits: chains and records in use are left for the next call. Level admin only. Errors: '
+    '42501 not an administrator; 22023 bad argument; 55000 not in READ COMMITTED.';
+
+-- part: 550_chain_heads.sql
+CREATE FUNCTION mnemo.chain_heads(
+    p_org_id text DEFAULT NULL
+)
+RETURNS TABLE (
+    org_id text,
+    agent_id text,
+    head_seq bigint,
+    head bytea,
+    anchor_seq bigint,
+    sealed_at timestamptz,
+    unsealed bigint
+)
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 100
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    PERFORM mnemo._require_admin();
+    IF NOT mnemo._is_identifier(coalesce(p_org_id, 'default')) THEN
+        PERFORM mnemo._raise_problem(mnemo._identifier_problem('p_org_id', p_org_id));
+    END IF;
+    RETURN QUERY
+    SELECT coalesce(h.org_id, u.org_id), coalesce(h.agent_id, u.agent_id), coalesce(h.seq, 0),
+           h.hash, coalesce(h.anchor_seq, 0), h.sealed_at, coalesce(u.number, 0)
+      FROM (
+        SELECT h.*
+          FROM mnemo.chain_head AS h
+         WHERE p_org_id IS NULL OR h.org_id = p_org_id
+      ) AS h
+      FULL JOIN (
+        SELECT e.org_id, e.agent_id, count(*) AS number
+          FROM mnemo.event AS e
+         WHERE e.seq IS NULL AND (p_org_id IS NULL OR e.org_id = p_org_id)
+         GROUP BY e.org_id, e.agent_id
+      ) AS u ON u.org_id = h.org_id AND u.agent_id = h.agent_id
+     ORDER BY coalesce(h.org_id, u.org_id) COLLATE "C", coalesce(h.agent_id, u.agent_id) COLLATE "C";
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.chain_heads(text) IS
+    'Every chain of one organisation or (NULL) of all: the place and hash of its last sealed event, '
+    'to keep outside; the place of the last event that retention removed, 0 for none; when it was '
+    'last sealed; how many events are not sealed. A chain that was never sealed has head_seq 0 and '
+    'NULL head and sealed_at. Level admin only. Errors: 42501 not an administrator; 22023 bad '
+    'p_org_id.';
+
+-- part: 551_history.sql
+CREATE FUNCTION mnemo._versions(
+    p_id uuid,
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz
+)
+RETURNS TABLE (memory_org_id text, memory_id uuid, age bigint, owned boolean)
+LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 2
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_next uuid := p_id;
+BEGIN
+    age := 0;
+    WHILE v_next IS NOT NULL AND age < 1000 LOOP
+        memory_id := v_next;
+        -- The owner knows what became of its records, also when they are gone.
+        SELECT e.memory_org_id, true INTO memory_org_id, owned
+          FROM mnemo.event AS e
+         WHERE e.memory_org_id IN (p_org_id, '*') AND e.memory_id = v_next
+           AND e.org_id = p_org_id AND e.agent_id = p_agent_id
+         LIMIT 1;
+        IF NOT FOUND THEN
+            SELECT m.org_id, false INTO memory_org_id, owned
+              FROM mnemo._visible(p_org_id, p_agent_id, p_now) AS m
+             WHERE m.id = v_next;
+        END IF;
+        EXIT WHEN NOT FOUND;
+        RETURN NEXT;
+        age := age + 1;
+        v_next := coalesce(
+            (SELECT m.prev_version_id
+               FROM mnemo.memory AS m WHERE m.org_id = memory_org_id AND m.id = v_next),
+            (SELECT (e.changes ->> 'prev_version_id')::uuid
+               FROM mnemo.event AS e
+              WHERE e.memory_org_id = _versions.memory_org_id AND e.memory_id = v_next
+                AND mnemo._is_base_event(e)
+              LIMIT 1));
+    END LOOP;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._versions(uuid, text, text, timestamptz) IS
+    'A record and those that it replaced, newest first, as far as the agent may know of them; at '
+    'most 1000.';
+
+CREATE FUNCTION mnemo.history(
+    p_id uuid,
+    p_agent_id text DEFAULT NULL,
+    p_org_id text DEFAULT NULL
+)
+RETURNS TABLE (
+    rank bigint,
+    event_id uuid,
+    event_type text,
+    memory_id uuid,
+    happened_at timestamptz,
+    actor_org_id text,
+    actor_agent_id text,
+    changes jsonb,
+    note text,
+    content_hash bytea,
+    seq bigint,
+    hash bytea
+)
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 10
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_caller record;
+BEGIN
+    SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
+    PERFORM mnemo._raise_problem(mnemo._id_problem(p_id));
+    RETURN QUERY
+    SELECT row_number() OVER (ORDER BY v.age DESC, e.seq NULLS LAST, e.id), e.id, e.event_type,
+           e.memory_id, e.happened_at, e.actor_org_id, e.actor_agent_id, e.changes,
+           CASE WHEN v.owned OR v_caller.level = 'admin' THEN n.note END, e.content_hash, e.seq,
+           e.hash
+      FROM mnemo._versions(p_id, v_caller.org_id, v_caller.agent_id, statement_timestamp()) AS v
+      JOIN mnemo.event AS e
+        ON e.memory_org_id = v.memory_org_id AND e.memory_id = v.memory_id
+      LEFT JOIN mnemo.event_note AS n ON n.org_id = e.org_id AND n.event_id = e.id
+     ORDER BY 1;
+    IF NOT FOUND THEN
+        PERFORM mnemo._raise_not_found('p_id', ARRAY[p_id]);
+    END IF;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.history(uuid, text, text) IS
+    'The events of a record and of the versions that it replaced, oldest first; rank from 1. For '
+    'the owner also after it is deleted; for others while they can read it. changes: the columns '
+    'that the event set, times in microseconds since 1970 UTC. note: its free text, for the owner '
+    'and administrators; NULL for none, or erased. seq and hash: its place in the chain, NULL '
+    'until sealed. Events that retention removed are not there. Errors: 42501 no access; 22023 '
+    'NULL; MN001 unknown or invisible record.';
+
+-- part: 552_export_chain.sql
+CREATE FUNCTION mnemo._event_line(
+    p_event mnemo.event
+)
+RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN jsonb_build_object(
+    'seq', (p_event).seq,
+    'id', (p_event).id,
+    'org_id', (p_event).org_id,
+    'agent_id', (p_event).agent_id,
+    'event_type', (p_event).event_type,
+    'memory_org_id', (p_event).memory_org_id,
+    'memory_id', (p_event).memory_id,
+    'actor_org_id', (p_event).actor_org_id,
+    'actor_agent_id', (p_event).actor_agent_id,
+    'happened_at', mnemo._micros((p_event).happened_at),
+    'content_hash', encode((p_event).content_hash, 'hex'),
+    'changes', (p_event).changes,
+    'note_hash', encode((p_event).note_hash, 'hex'),
+    'prev_hash', encode((p_event).prev_hash, 'hex'),
+    'hash', encode((p_event).hash, 'hex')
+)::text;
+COMMENT ON FUNCTION mnemo._event_line(mnemo.event) IS
+    'A sealed event as a line of JSON: bytes in hexadecimal, times in microseconds since 1970 UTC.';
+
+CREATE FUNCTION mnemo._chain_line(
+    p_head mnemo.chain_head
+)
+RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN jsonb_build_object(
+    'format', 'mnemo_pg chain 1',
+    'org_id', (p_head).org_id,
+    'agent_id', (p_head).agent_id,
+    'anchor_seq', (p_head).anchor_seq,
+    'anchor_hash', encode((p_head).anchor_hash, 'hex'),
+    'head_seq', (p_head).seq,
+    'head', encode((p_head).hash, 'hex')
+)::text;
+COMMENT ON FUNCTION mnemo._chain_line(mnemo.chain_head) IS
+    'The first line of an exported chain, as JSON.';
+
+CREATE FUNCTION mnemo.export_chain(
+    p_after_seq bigint DEFAULT NULL,
+    p_limit bigint DEFAULT 1000,
+    p_agent_id text DEFAULT NULL,
+    p_org_id text DEFAULT NULL
+)
+RETURNS TABLE (seq bigint, line text)
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 1000
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_caller record;
+BEGIN
+    SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
+    IF p_after_seq < 0 THEN
+        PERFORM mnemo._raise_argument('p_after_seq',
+            format('p_after_seq must not be below zero; got %s', p_after_seq),
+            'pass the seq of the last line that you have');
+    ELSIF (p_limit BETWEEN 1 AND 10000) IS NOT TRUE THEN
+        PERFORM mnemo._raise_argument('p_limit',
+            format('p_limit must be from 1 to 10000; got %s', coalesce(p_limit::text, 'NULL')),
+            'call again with p_after_seq for more');
+    END IF;
+    IF p_after_seq IS NULL THEN
+        RETURN QUERY
+        SELECT h.anchor_seq, mnemo._chain_line(h)
+          FROM mnemo.chain_head AS h
+         WHERE h.org_id = v_caller.org_id AND h.agent_id = v_caller.agent_id;
+    END IF;
+    RETURN QUERY
+    SELECT e.seq, mnemo._event_line(e)
+      FROM mnemo.event AS e
+     WHERE e.org_id = v_caller.org_id AND e.agent_id = v_caller.agent_id
+       AND e.seq > coalesce(p_after_seq, 0)
+     ORDER BY e.seq
+     LIMIT p_limit;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.export_chain(bigint, bigint, text, text) IS
+    'The sealed events of the acting agent''s chain as lines of JSON, for mnemo_pg.verify, which '
+    'needs no database. p_after_seq NULL: a first line that names the chain, its anchor and its '
+    'head, then the first p_limit (1 to 10000) events; else the p_limit events after that seq. No rows: '
+    'nothing more, or nothing sealed. Write the lines as they are: another writer of JSON could '
+    'change digits. Errors: 42501 no access; 22023 bad argument.';
+
+-- part: 560_export.sql
+CREATE TYPE mnemo._export_section AS (
+    place integer,
+    table_name text,
+    global boolean,
+    keys text[],
+    one text,
+    same text,
+    wrong text
+);
+COMMENT ON TYPE mnemo._export_section IS
+    'A table, or the part of it that organisation * holds, as export and import treat it. keys: '
+    'expressions of a row t that order it; one: condition of one organisation, $1 (NULL: not in an '
+    'export of one); same: whether row e that is there and row r of the file are the same; wrong: '
+    'what is wrong with row r, or NULL.';
+
+CREATE FUNCTION mnemo._export_sections() RETURNS SETOF mnemo._export_section
+LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 12
+BEGIN ATOMIC
+    -- A row is written after those that it refers to. What is not here is derived, see
+    -- _derived_tables.
+    SELECT s.place, s.table_name, s.global, s.keys, s.one, s.same, s.wrong
+      FROM (VALUES
+        (1, 'settings', false, ARRAY['t.org_id', 't.name'], 't.org_id = $1', 'e.value = r.value',
+         'CASE WHEN mnemo._setting_default(r.name) IS NULL THEN ''there is no such setting'''
+         ' ELSE (mnemo._setting_problem(r.name, r.value, r.org_id)).message END'),
+        (2, 'memory', false, ARRAY['t.org_id', 't.id'], 't.org_id = $1',
+         'e.content_hash = r.content_hash',
+         'CASE WHEN r.nonce IS NOT NULL AND mnemo._content_hash(r) <> r.content_hash'
+         ' THEN ''content_hash is not the hash of this record'' END'),
+        (3, 'memory', true, ARRAY['t.org_id', 't.id'],
+         't.org_id = ''*'' AND t.origin_org_id = $1', NULL, NULL),
+        (4, 'acl', false, ARRAY['t.org_id', 't.memory_id', 't.agent_id'], 't.org_id = $1',
+         'to_jsonb(e) = to_jsonb(r)', NULL),
+        (5, 'acl', true, ARRAY['t.org_id', 't.memory_id', 't.agent_id'],
+         't.org_id = ''*'' AND EXISTS (SELECT FROM mnemo.memory AS m WHERE m.org_id = ''*'''
+         ' AND m.id = t.memory_id AND m.origin_org_id = $1)', NULL, NULL),
+        (6, 'delegation', false, ARRAY['t.org_id', 't.id'], 't.org_id = $1',
+         'to_jsonb(e) - ''revoked_at'' = to_jsonb(r) - ''revoked_at'''
+         ' AND (r.revoked_at IS NULL OR r.revoked_at = e.revoked_at)', NULL),
+        (7, 'event', false, ARRAY['t.org_id', 't.id'], 't.org_id = $1',
+         'to_jsonb(e) - ''{seq,prev_hash,hash}''::text[]'
+         ' = to_jsonb(r) - ''{seq,prev_hash,hash}''::text[]'
+         ' AND (r.seq IS NULL OR r.seq = e.seq AND r.hash = e.hash)', NULL),
+        (8, 'event_note', false, ARRAY['t.org_id', 't.event_id'], 't.org_id = $1',
+         'e.salt = r.salt AND e.note = r.note', NULL),
+        (9, 'chain_head', false, ARRAY['t.org_id', 't.agent_id'], 't.org_id = $1',
+         'e.seq = r.seq AND e.hash = r.hash OR e.seq > r.seq AND (e.anchor_seq > r.seq'
+         ' OR e.anchor_seq = r.seq AND e.anchor_hash = r.hash OR EXISTS (SELECT'
+         ' FROM mnemo.event AS v WHERE v.org_id = r.org_id AND v.agent_id = r.agent_id'
+         ' AND v.seq = r.seq AND v.hash = r.hash))', NULL),
+        (10, 'idempotency', false, ARRAY['t.org_id', 't.agent_id', 't.key'], 't.org_id = $1',
+         'e.memory_org_id = r.memory_org_id AND e.memory_id = r.memory_id', NULL),
+        (11, 'role_level', false, ARRAY['t.role_name'], NULL, 'e.level = r.level', NULL),
+        (12, 'role_binding', false,
+         ARRAY['t.org_id', 't.role_name', 'coalesce(t.agent_id, '''')'], 't.org_id = $1', 'true',
+         NULL)
+      ) AS s(place, table_name, global, keys, one, same, wrong)
+     ORDER BY s.place;
+END;
+COMMENT ON FUNCTION mnemo._export_sections() IS
+    'What an export holds, in its order, and how import compares it.';
+
+CREATE FUNCTION mnemo._derived_tables() RETURNS text[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ARRAY['plan_signature'];
+COMMENT ON FUNCTION mnemo._derived_tables() IS
+    'The tables that an export leaves out, because import derives their rows from the others.';
+
+CREATE FUNCTION mnemo._line_sum(
+    p_table text,
+    p_row jsonb
+)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN encode(substring(sha256(mnemo._utf8(p_table || ' ' || p_row::text)) FROM 1 FOR 16), 'hex');
+COMMENT ON FUNCTION mnemo._line_sum(text, jsonb) IS
+    'The first 128 bits of SHA-256 over the table''s name, a space and the row as jsonb writes it: '
+    'by it import sees that a line was changed, in columns too that no content_hash covers.';
+
+CREATE FUNCTION mnemo._export_line(
+    p_table text,
+    p_row jsonb
+)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN '{"table": "' || p_table || '", "row": ' || p_row::text || ', "sum": "'
+    || mnemo._line_sum(p_table, p_row) || '"}';
+COMMENT ON FUNCTION mnemo._export_line(text, jsonb) IS 'One line of an export.';
+
+CREATE FUNCTION mnemo._export_header(
+    p_org_id text,
+    p_roles boolean
+)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN mnemo._export_line('export', jsonb_build_object(
+    'format', 1, 'version', mnemo.version(), 'org_id', p_org_id, 'roles', p_roles));
+COMMENT ON FUNCTION mnemo._export_header(text, boolean) IS
+    'The first line of an export: format, version, organisation (null: all), whether roles follow.';
+
+CREATE FUNCTION mnemo._export_query(
+    p_section mnemo._export_section,
+    p_all boolean,
+    p_first boolean
+)
+RETURNS text
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_table regclass := format('mnemo.%I', p_section.table_name)::regclass;
+    v_floats text;
+    v_after text;
+BEGIN
+    -- A JSON number knows no negative zero.
+    SELECT string_agg(format('%L, t.%I::text', a.attname, a.attname), ', ') INTO v_floats
+      FROM pg_attribute AS a
+     WHERE a.attrelid = v_table AND a.atttypid IN ('float8'::regtype, 'float4'::regtype)
+       AND NOT a.attisdropped;
+    IF NOT p_first THEN
+        SELECT format('(%s) > (%s)', string_agg(k.key, ', ' ORDER BY k.place),
+                   string_agg(format('($2)[%s]::%s', k.place,
+                       coalesce(format_type(a.atttypid, NULL), 'text')), ', ' ORDER BY k.place))
+          INTO v_after
+          FROM unnest(p_section.keys) WITH ORDINALITY AS k(key, place)
+          LEFT JOIN pg_attribute AS a
+            ON a.attrelid = v_table AND k.key = 't.' || a.attname;
+    END IF;
+    RETURN format('SELECT to_jsonb(t)%s AS item, ARRAY[%s] AS keys FROM %s AS t WHERE %s AND %s'
+            ' ORDER BY %s LIMIT $3',
+        ' || jsonb_build_object(' || v_floats || ')',
+        (SELECT string_agg(format('(%s)::text', k.key), ', ' ORDER BY k.place)
+           FROM unnest(p_section.keys) WITH ORDINALITY AS k(key, place)),
+        v_table, CASE WHEN p_all THEN 'true' ELSE p_section.one END, coalesce(v_after, 'true'),
+        array_to_string(p_section.keys, ', '));
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._export_query(mnemo._export_section, boolean, boolean) IS
+    'The statement for a page of a section: $1 the organisation, $2 the keys of the row before as '
+    'text, $3 the number of rows. Made of names in the catalog and of _export_sections only.';
+
+CREATE FUNCTION mnemo._export_place(
+    p_last text,
+    p_one boolean,
+    OUT place integer,
+    OUT keys text[]
+)
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_last jsonb;
+    v_row jsonb;
+BEGIN
+    BEGIN
+        v_last := p_last::jsonb;
+    EXCEPTION WHEN data_exception OR program_limit_exceeded THEN
+        v_last := NULL;
+    END;
+    v_row := v_last -> 'row';
+    IF v_last ->> 'table' = 'export' THEN
+        place := 0;
+    ELSE
+        SELECT s.place,
+               ARRAY(SELECT coalesce(v_row ->> substring(k.key FROM 't[.]([a-z_]+)'), '')
+                       FROM unnest(s.keys) WITH ORDINALITY AS k(key, n) ORDER BY k.n)
+          INTO place, keys
+          FROM mnemo._export_sections() AS s
+         WHERE s.table_name = v_last ->> 'table'
+           AND s.global = (p_one AND coalesce(v_row ->> 'org_id', '') = '*');
+    END IF;
+    IF place IS NULL
+        OR (mnemo._line_sum(v_last ->> 'table', v_row) = v_last ->> 'sum') IS NOT TRUE
+    THEN
+        PERFORM mnemo._raise_argument('p_last',
+            'p_last must be a line that this export gave; got ' || mnemo._shown(p_last),
+            'pass the last record of the page before, unchanged');
+    END IF;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._export_place(text, boolean) IS
+    'The section of an exported line and the keys of its row. Raises 22023 for any other text.';
+
+CREATE FUNCTION mnemo.export_records(
+    p_org_id text DEFAULT NULL,
+    p_last text DEFAULT NULL,
+    p_limit bigint DEFAULT 1000,
+    p_roles boolean DEFAULT false
+)
+RETURNS TABLE (rank bigint, record text)
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 500
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+-- JSON shows times, bytes and floating-point numbers as these say.
+SET timezone = 'UTC'
+SET bytea_output = 'hex'
+SET extra_float_digits = 1
+SET jit = off
+AS $fn$
+DECLARE
+    v_section mnemo._export_section;
+    v_from record;
+    v_found record;
+    v_bytes bigint := 0;
+BEGIN
+    PERFORM mnemo._require_admin();
+    PERFORM mnemo._raise_problem(mnemo._first_problem(ARRAY[
+        CASE WHEN p_org_id IS NOT NULL THEN mnemo._identifier_problem('p_org_id', p_org_id) END,
+        CASE WHEN (p_limit BETWEEN 1 AND 10000) IS NOT TRUE THEN mnemo._argument('p_limit',
+            format('p_limit must be from 1 to 10000; got %s', coalesce(p_limit::text, 'NULL')),
+            'page through larger exports') END,
+        CASE WHEN p_roles IS NULL THEN mnemo._argument('p_roles', 'p_roles must not be NULL',
+            'pass true to export levels and bindings of roles too') END
+    ]));
+    rank := 0;
+    IF p_last IS NULL THEN
+        rank := 1;
+        record := mnemo._export_header(p_org_id, p_roles);
+        RETURN NEXT;
+        SELECT 0 AS place, NULL::text[] AS keys INTO v_from;
+    ELSE
+        SELECT * INTO v_from FROM mnemo._export_place(p_last, p_org_id IS NOT NULL);
+    END IF;
+    FOR v_section IN
+        SELECT s.*
+          FROM mnemo._export_sections() AS s
+         WHERE s.place >= v_from.place
+           AND CASE WHEN p_org_id IS NULL THEN NOT s.global ELSE s.one IS NOT NULL END
+           AND (p_roles OR s.table_name NOT IN ('role_level', 'role_binding'))
+         ORDER BY s.place
+    LOOP
+        EXIT WHEN rank >= p_limit;
+        FOR v_found IN
+            EXECUTE mnemo._export_query(
+                v_section, p_org_id IS NULL, v_section.place > v_from.place)
+            USING p_org_id, v_from.keys, p_limit - rank
+        LOOP
+            rank := rank + 1;
+            record := mnemo._export_line(v_section.table_name, v_found.item);
+            RETURN NEXT;
+            v_bytes := v_bytes + octet_length(record);
+            IF v_bytes >= 4194304 THEN
+                RETURN;
+            END IF;
+        END LOOP;
+    END LOOP;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.export_records(text, text, bigint, boolean) IS
+    'A page of an export, a line of JSON a row: settings, records (plans, deleted, quarantined '
+    'and redacted ones too) with ids, nonces and hashes, grants, delegations, events with notes, '
+    'heads of chains, idempotency keys, and with p_roles the levels and bindings of roles. '
+    'p_org_id NULL: all organisations; else that one and the global records that it wrote. '
+    'p_last: the last record of the page before, NULL for the first page. At most p_limit rows, '
+    'and none after 4 MB; no row: the export is complete. All pages in one REPEATABLE READ '
+    'transaction are one state of the database. Times are ISO 8601 in UTC with microseconds, '
+    'bytes in hexadecimal, floating-point numbers as text. Level admin only. Errors: 42501 not an '
+    'administrator; 22023 ill-formed organisation, p_last that no export gave, p_limit not from 1 '
+    'to 10,000, p_roles NULL.';
+
+-- part: 565_import.sql
+CREATE FUNCTION mnemo._line_name(
+    p_table text,
+    p_row jsonb
+)
+RETURNS text
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    RETURN coalesce(
+        p_table || (
+            SELECT ' ' || string_agg(left(p_row ->> substring(k.key FROM 't[.]([a-z_]+)'), 256), '/'
+                                     ORDER BY k.place)
+              FROM mnemo._export_sections() AS s
+              CROSS JOIN LATERAL unnest(s.keys) WITH ORDINALITY AS k(key, place)
+             WHERE s.table_name = p_table AND NOT s.global
+        ),
+        'a line'
+    );
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._line_name(text, jsonb) IS
+    'A line of an export as errors name it: its table and key.';
+
+CREATE FUNCTION mnemo._line_problem(
+    p_line jsonb
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_table text := p_line ->> 'table';
+    v_row jsonb := p_line -> 'row';
+    v_hint text := 'import the file as mnemo.export_records gave it';
+    v_columns text[];
+    v_wrong text;
+BEGIN
+    IF jsonb_typeof(p_line) IS DISTINCT FROM 'object'
+        OR jsonb_typeof(v_row) IS DISTINCT FROM 'object'
+        OR jsonb_typeof(p_line -> 'table') IS DISTINCT FROM 'string'
+        OR jsonb_typeof(p_line -> 'sum') IS DISTINCT FROM 'string'
+    THEN
+        RETURN mnemo._argument('p_records',
+            'an element must be an object with table, row and sum', v_hint);
+    ELSIF v_table = 'export' THEN
+        IF v_row -> 'format' <> '1' THEN
+            RETURN mnemo._argument('p_records',
+                format('format %s of the export is not known here, only 1 is',
+                    left(v_row ->> 'format', 100)),
+                'import it with the version of mnemo_pg that wrote it, then upgrade');
+        END IF;
+    ELSE
+        v_columns := ARRAY(
+            SELECT a.attname::text
+              FROM pg_attribute AS a
+             WHERE a.attrelid = to_regclass(format('mnemo.%I', v_table))
+               AND a.attnum > 0 AND NOT a.attisdropped
+               AND v_table IN (SELECT s.table_name FROM mnemo._export_sections() AS s)
+        );
+        IF v_columns = '{}' THEN
+            RETURN mnemo._argument('p_records',
+                'table must be one that an export holds; got ' || mnemo._shown(v_table), v_hint);
+        ELSIF NOT v_row ?& v_columns OR v_row - v_columns <> '{}' THEN
+            v_wrong := 'its row has not exactly the columns that this version has';
+            v_hint := 'import it with the version of mnemo_pg that wrote it, then upgrade';
+        END IF;
+    END IF;
+    IF v_wrong IS NULL AND mnemo._line_sum(v_table, v_row) <> p_line ->> 'sum' THEN
+        v_wrong := 'it was changed after the export';
+    END IF;
+    RETURN CASE WHEN v_wrong IS NOT NULL THEN
+        mnemo._argument('p_records', mnemo._line_name(v_table, v_row) || ': ' || v_wrong, v_hint)
+    END;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._line_problem(jsonb) IS
+    'The problem of a line of an export before its values are looked at: form, table, columns, '
+    'sum; NULL for none.';
+
+CREATE FUNCTION mnemo._import_roles(
+    p_table text,
+    p_rows jsonb[]
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_row jsonb;
+BEGIN
+    -- By the functions of administration: a row without its privileges would count for nothing, and
+    -- a tenant must be no threat in this database either.
+    FOREACH v_row IN ARRAY p_rows LOOP
+        IF p_table = 'role_level' THEN
+            PERFORM mnemo.grant_access(v_row ->> 'role_name', v_row ->> 'level');
+            UPDATE mnemo.role_level AS l SET granted_at = (v_row ->> 'granted_at')::timestamptz
+             WHERE l.role_name = v_row ->> 'role_name';
+        ELSE
+            PERFORM mnemo.bind_role(
+                v_row ->> 'role_name', v_row ->> 'org_id', v_row ->> 'agent_id');
+            UPDATE mnemo.role_binding AS b SET bound_at = (v_row ->> 'bound_at')::timestamptz
+             WHERE b.role_name = v_row ->> 'role_name' AND b.org_id = v_row ->> 'org_id'
+               AND b.agent_id IS NOT DISTINCT FROM v_row ->> 'agent_id';
+        END IF;
+    END LOOP;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._import_roles(text, jsonb[]) IS
+    'Gives roles the levels or bindings of an export, with the privileges that belong to them.';
+
+CREATE FUNCTION mnemo._derive(
+    p_table text,
+    p_rows jsonb[]
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    IF p_table = 'memory' THEN
+        PERFORM mnemo._index_new_plans(ARRAY(
+            SELECT r
+              FROM unnest(p_rows) AS u(item)
+              CROSS JOIN LATERAL jsonb_populate_record(NULL::mnemo.memory, u.item) AS r
+             WHERE u.item -> 'tags' ? mnemo._reserved_tag()
+        ));
+    ELSIF p_table = 'acl' THEN
+        PERFORM mnemo._index_plan(g.org_id, g.id)
+           FROM (
+            SELECT DISTINCT u.item ->> 'org_id' AS org_id, (u.item ->> 'memory_id')::uuid AS id
+              FROM unnest(p_rows) AS u(item)
+           ) AS g;
+    END IF;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._derive(text, jsonb[]) IS
+    'Makes the rows of _derived_tables that belong to rows just imported.';
+
+CREATE FUNCTION mnemo._import_rows(
+    p_table text,
+    p_rows jsonb[]
+)
+RETURNS TABLE (place bigint, status text, error text)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 500
+SET search_path = pg_catalog, mnemo, pg_temp
+-- JSON of rows that are there must look as in an export.
+SET timezone = 'UTC'
+SET bytea_output = 'hex'
+SET extra_float_digits = 1
+-- Look-ups by key, whatever the statistics of a table that is being filled say.
+SET enable_seqscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+SET jit = off
+AS $fn$
+DECLARE
+    v_section mnemo._export_section;
+    v_errors text[];
+    v_states text[];
+    v_new jsonb[];
+BEGIN
+    SELECT s.* INTO v_section
+      FROM mnemo._export_sections() AS s WHERE s.table_name = p_table AND NOT s.global;
+    EXECUTE format(
+        'SELECT array_agg(x.error ORDER BY x.place), array_agg(x.state ORDER BY x.place)'
+        '  FROM ('
+        '    SELECT u.place, (%2$s)::text AS error,'
+        '           CASE WHEN e IS NULL THEN ''imported'' WHEN %3$s THEN ''present'' END AS state'
+        '      FROM unnest($1) WITH ORDINALITY AS u(item, place)'
+        '      CROSS JOIN LATERAL jsonb_populate_record(NULL::mnemo.%1$I, u.item) AS r'
+        '      LEFT JOIN mnemo.%1$I AS e ON (%4$s) = (%5$s)'
+        '  ) AS x',
+        p_table, coalesce(v_section.wrong, 'NULL'), v_section.same,
+        replace(array_to_string(v_section.keys, ', '), 't.', 'e.'),
+        replace(array_to_string(v_section.keys, ', '), 't.', 'r.')
+    ) INTO v_errors, v_states USING p_rows;
+    v_new := ARRAY(
+        SELECT u.item
+          FROM unnest(p_rows, v_states, v_errors) WITH ORDINALITY AS u(item, state, error, place)
+         WHERE u.state = 'imported' AND u.error IS NULL
+         ORDER BY u.place
+    );
+    IF cardinality(v_new) > 0 AND p_table IN ('role_level', 'role_binding') THEN
+        PERFORM mnemo._import_roles(p_table, v_new);
+    ELSIF cardinality(v_new) > 0 THEN
+        EXECUTE format(
+            'INSERT INTO mnemo.%1$I SELECT r.* FROM unnest($1) WITH ORDINALITY AS u(item, place)'
+            ' CROSS JOIN LATERAL jsonb_populate_record(NULL::mnemo.%1$I, u.item) AS r'
+            ' ORDER BY u.place', p_table
+        ) USING v_new;
+        PERFORM mnemo._derive(p_table, v_new);
+    END IF;
+    RETURN QUERY
+    SELECT u.place, CASE WHEN u.error IS NULL THEN coalesce(u.state, 'failed') ELSE 'failed' END,
+           coalesce(u.error,
+               CASE WHEN u.state IS NULL THEN 'another one with this key is there' END)
+      FROM unnest(v_states, v_errors) WITH ORDINALITY AS u(state, error, place);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._import_rows(text, jsonb[]) IS
+    'Writes rows of one table that are not there: for each whether it was imported or was present, '
+    'or why it cannot be. Raises what constraints and types refuse.';
+
+-- part: 566_import_records.sql
+CREATE FUNCTION mnemo._import_singly(
+    p_table text,
+    p_rows jsonb[]
+)
+RETURNS TABLE (place bigint, status text, error text)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 500
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_number integer;
+BEGIN
+    FOR v_number IN 1 .. cardinality(p_rows) LOOP
+        place := v_number;
+        BEGIN
+            SELECT r.status, r.error INTO status, error
+              FROM mnemo._import_rows(p_table, p_rows[v_number : v_number]) AS r;
+        EXCEPTION
+            WHEN data_exception OR integrity_constraint_violation OR insufficient_privilege
+                OR program_limit_exceeded
+            THEN
+                status := 'failed';
+                error := SQLERRM;
+        END;
+        RETURN NEXT;
+    END LOOP;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._import_singly(text, jsonb[]) IS
+    '_import_rows one by one, so that a row which a type or a constraint refuses stops no other.';
+
+CREATE FUNCTION mnemo._import_table(
+    p_table text,
+    p_rows jsonb[]
+)
+RETURNS TABLE (place bigint, status text, error text)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 500
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    BEGIN
+        RETURN QUERY SELECT r.* FROM mnemo._import_rows(p_table, p_rows) AS r;
+        RETURN;
+    EXCEPTION
+        WHEN data_exception OR integrity_constraint_violation OR insufficient_privilege
+            OR program_limit_exceeded
+        THEN
+            NULL;
+    END;
+    RETURN QUERY SELECT r.* FROM mnemo._import_singly(p_table, p_rows) AS r;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._import_table(text, jsonb[]) IS
+    '_import_rows as a set, and one by one where that fails.';
+
+CREATE FUNCTION mnemo.import_records(
+    p_records jsonb,
+    p_on_error text DEFAULT 'abort'
+)
+RETURNS TABLE ("position" bigint, record text, status text, error text)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 500
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_states text[];
+    v_errors text[];
+    v_hints text[];
+    v_bad bigint;
+    v_found record;
+    v_table record;
+BEGIN
+    PERFORM mnemo._require_admin();
+    IF jsonb_typeof(p_records) IS DISTINCT FROM 'array' THEN
+        PERFORM mnemo._raise_argument('p_records',
+            'p_records must be a JSON array; got ' || coalesce(jsonb_typeof(p_records), 'NULL'),
+            'pass an array of lines of an export');
+    END IF;
+    PERFORM mnemo._check_label('p_on_error', 'on_error', p_on_error);
+    IF jsonb_array_length(p_records) > 10000 THEN
+        PERFORM mnemo._raise_limit('p_records',
+            format('p_records has %s elements, at most 10000 are allowed',
+                jsonb_array_length(p_records)),
+            'split the batch');
+    END IF;
+    SELECT array_agg(CASE WHEN (p.problem).code IS NOT NULL THEN 'failed' END ORDER BY p.place),
+           array_agg((p.problem).message ORDER BY p.place),
+           array_agg((p.problem).hint ORDER BY p.place)
+      INTO v_states, v_errors, v_hints
+      FROM (
+        SELECT e.place, mnemo._line_problem(e.line) AS problem
+          FROM jsonb_array_elements(p_records) WITH ORDINALITY AS e(line, place)
+        OFFSET 0
+      ) AS p;
+    FOR v_table IN
+        SELECT s.table_name, array_agg(e.line -> 'row' ORDER BY e.place) AS items,
+               array_agg(e.place ORDER BY e.place) AS places
+          FROM jsonb_array_elements(p_records) WITH ORDINALITY AS e(line, place)
+          JOIN mnemo._export_sections() AS s ON s.table_name = e.line ->> 'table' AND NOT s.global
+         WHERE v_states[e.place] IS NULL
+         GROUP BY s.place, s.table_name
+         ORDER BY s.place
+    LOOP
+        FOR v_found IN SELECT * FROM mnemo._import_table(v_table.table_name, v_table.items) LOOP
+            v_states[v_table.places[v_found.place]] := v_found.status;
+            IF v_found.error IS NOT NULL THEN
+                v_errors[v_table.places[v_found.place]] := mnemo._line_name(
+                    v_table.table_name, v_table.items[v_found.place]) || ': ' || v_found.error;
+            END IF;
+        END LOOP;
+    END LOOP;
+    v_bad := array_position(v_states, 'failed');
+    IF v_bad IS NOT NULL AND p_on_error = 'abort' THEN
+        PERFORM mnemo._raise_placed(
+            mnemo._argument('p_records', v_errors[v_bad], v_hints[v_bad]), v_bad);
+    END IF;
+    RETURN QUERY
+    SELECT e.place, mnemo._line_name(e.line ->> 'table', e.line -> 'row'),
+           coalesce(v_states[e.place], 'header'), '22023: ' || v_errors[e.place]
+      FROM jsonb_array_elements(p_records) WITH ORDINALITY AS e(line, place)
+     ORDER BY e.place;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.import_records(jsonb, text) IS
+    'Writes up to 10,000 lines of an export as they are, ids, hashes, nonces and times kept, with '
+    'no event for it; signatures of plans are derived anew. A line that was changed, or whose '
+    'content_hash is not the hash of its record, is refused. One row a line, position from 1: '
+    'record (table and key), status imported, present (the same is there: nothing is written), '
+    'header, or failed with the error as SQLSTATE: message. p_on_error abort: the first bad line '
+    'raises its error and nothing is written; skip: the others are written. A record that is '
+    'there with another hash, an event, grant or setting that differs, is an error. Levels and '
+    'bindings are given as mnemo.grant_access and mnemo.bind_role do. Level admin only. Errors: '
+    '42501 not an administrator; 22023 bad line, no array, unknown p_on_error; 54000 over 10,000.';
+
+-- part: 570_read_events.sql
+CREATE FUNCTION mnemo._events_problem(
+    p_org_id text,
+    p_agent_id text,
+    p_types text[],
+    p_since timestamptz,
+    p_until timestamptz,
+    p_limit bigint
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    RETURN mnemo._first_problem(ARRAY[
+        mnemo._identifier_problem('p_org_id', p_org_id),
+        CASE WHEN p_agent_id IS NOT NULL THEN
+            mnemo._identifier_problem('p_agent_id', p_agent_id)
+        END,
+        mnemo._label_list_problem('p_types', 'event_type', p_types),
+        CASE WHEN p_until <= p_since THEN
+            mnemo._argument('p_until', 'p_until must be after p_since', 'leave one of them out')
+        END,
+        mnemo._limit_problem(p_limit)
+    ]);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._events_problem(
+    text, text, text[], timestamptz, timestamptz, bigint
+) IS 'The first problem of the arguments of mnemo.read_events; NULL for none.';
+
+CREATE FUNCTION mnemo.read_events(
+    p_types text[] DEFAULT NULL,
+    p_memory_id uuid DEFAULT NULL,
+    p_since timestamptz DEFAULT NULL,
+    p_until timestamptz DEFAULT NULL,
+    p_limit bigint DEFAULT 100,
+    p_after uuid DEFAULT NULL,
+    p_agent_id text DEFAULT NULL,
+    p_org_id text DEFAULT NULL
+)
+RETURNS TABLE (
+    rank bigint,
+    id uuid,
+    org_id text,
+    agent_id text,
+    event_type text,
+    memory_org_id text,
+    memory_id uuid,
+    actor_org_id text,
+    actor_agent_id text,
+    happened_at timestamptz,
+    content_hash bytea,
+    changes jsonb,
+    note text,
+    seq bigint,
+    hash bytea
+)
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 100
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+-- By key also in a session that made its plan while the table was empty.
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+BEGIN
+    PERFORM mnemo._require_admin();
+    p_org_id := coalesce(p_org_id, mnemo._setting('default_org_id', NULL));
+    PERFORM mnemo._raise_problem(
+        mnemo._events_problem(p_org_id, p_agent_id, p_types, p_since, p_until, p_limit));
+    RETURN QUERY
+    SELECT row_number() OVER (ORDER BY e.id DESC), e.id, e.org_id, e.agent_id, e.event_type,
+           e.memory_org_id, e.memory_id, e.actor_org_id, e.actor_agent_id, e.happened_at,
+           e.content_hash, e.changes, n.note, e.seq, e.hash
+      FROM (
+        (SELECT v.*
+           FROM mnemo.event AS v
+          WHERE p_memory_id IS NULL
+            AND v.org_id = p_org_id
+            AND v.id < coalesce(p_after, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
+            AND (p_agent_id IS NULL OR v.agent_id = p_agent_id)
+            AND (p_types IS NULL OR v.event_type = ANY (p_types))
+            AND (p_since IS NULL OR v.happened_at >= p_since)
+            AND (p_until IS NULL OR v.happened_at < p_until)
+          ORDER BY v.id DESC
+          LIMIT p_limit)
+        UNION ALL
+        (SELECT v.*
+           FROM mnemo.event AS v
+          WHERE v.memory_org_id IN (p_org_id, '*')
+            AND v.memory_id = p_memory_id
+            AND v.org_id = p_org_id
+            AND (p_after IS NULL OR v.id < p_after)
+            AND (p_agent_id IS NULL OR v.agent_id = p_agent_id)
+            AND (p_types IS NULL OR v.event_type = ANY (p_types))
+            AND (p_since IS NULL OR v.happened_at >= p_since)
+            AND (p_until IS NULL OR v.happened_at < p_until)
+          ORDER BY v.id DESC
+          LIMIT p_limit)
+      ) AS e
+      LEFT JOIN mnemo.event_note AS n ON n.org_id = e.org_id AND n.event_id = e.id
+     ORDER BY e.id DESC;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.read_events(
+    text[], uuid, timestamptz, timestamptz, bigint, uuid, text, text
+) IS
+    'The events of one organisation, newest first, with their notes; rank counts from 1. p_org_id: '
+    'the organisation of the owners, NULL the setting default_org_id. NULL elsewhere is no filter: '
+    'p_types any of these event types, p_memory_id the record, p_since (inclusive) and p_until '
+    '(exclusive) the start of the transaction that acted, p_agent_id the owner. p_limit: 1 to 1000 '
+    'rows; p_after: the last id of the page before. note is NULL where none was given or where it '
+    'was erased; seq and hash are NULL until the event is sealed. Level admin only. Errors: 42501 '
+    'not an administrator; 22023 ill-formed name, unknown event type, p_until not after p_since, '
+    'p_limit not from 1 to 1000.';
 
 -- part: 600_plan_keys.sql
 -- Lookup keys: prefix filtering for exact set similarity.

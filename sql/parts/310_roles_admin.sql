@@ -1,6 +1,9 @@
 CREATE FUNCTION mnemo._admin_functions() RETURNS text[]
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN ARRAY['configure', 'grant_access', 'revoke_access', 'bind_role', 'unbind_role'];
+RETURN ARRAY[
+    'configure', 'grant_access', 'revoke_access', 'bind_role', 'unbind_role',
+    'export_records', 'import_records', 'read_events', 'seal', 'retain_events', 'chain_heads'
+];
 COMMENT ON FUNCTION mnemo._admin_functions() IS
     'The public functions that only level admin may call; every level may call the others.';
 

@@ -29,6 +29,7 @@ SETS: dict[str, type[StrEnum]] = {
     "temporal_scope": types.TemporalScope,
     "on_error": types.OnError,
     "forget_strategy": types.ForgetStrategy,
+    "event_type": types.EventType,
 }
 
 

@@ -27,7 +27,10 @@ from tests.privileges.helpers import (
 )
 
 # PURE: everybody with a level. Level admin, the owner, superusers:
-ADMINISTRATION = {"configure", "grant_access", "revoke_access", "bind_role", "unbind_role"}
+ADMINISTRATION = {
+    "configure", "grant_access", "revoke_access", "bind_role", "unbind_role", "export_records",
+    "import_records", "read_events",
+}  # fmt: skip
 # Level application and admin; tenants inside their binding.
 DATA = {
     "setting", "remember", "get_memories", "recall", "forget", "share", "unshare",

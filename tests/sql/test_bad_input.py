@@ -93,6 +93,9 @@ GOOD: dict[str, dict[str, Any]] = {
     "explain_recall_plan": {"query": "x"},
     "get_plan": {"id": Id("plan")},
     "list_plans": {},
+    "export_records": {},
+    "import_records": {"records": "[]"},
+    "read_events": {},
 }
 
 
@@ -124,8 +127,10 @@ def _parameters(function: str) -> set[str]:
     found = set(GOOD[function])
     if function in WHO or function in ("bind_role", "unbind_role"):
         found |= {"agent_id", "org_id"}
-    if function in ("configure", "setting"):
+    if function in ("configure", "setting", "export_records"):
         found |= {"org_id"}
+    if function == "read_events":
+        found |= {"agent_id", "org_id"}
     return found
 
 
@@ -138,7 +143,8 @@ def _labels() -> Iterator[Case]:
         ("recall", "strategy", "recent"), ("recall", "scope", "public"),
         ("check_permission", "permission", "read"), ("share", "permission", "read"),
         ("forget", "strategy", "soft_delete"), ("remember_plan", "scope", "public"),
-        ("remember_plans", "on_error", "skip"), ("grant_access", "level", "tenant"),
+        ("remember_plans", "on_error", "skip"), ("import_records", "on_error", "skip"),
+        ("grant_access", "level", "tenant"),
         *((function, "guard", good) for function in RECALLS for good in ("off", "strict")),
     ):  # fmt: skip
         for bad in (*BLANKS, "nonsense", good.upper(), good.title(), f" {good}", f"{good} ",
@@ -146,6 +152,7 @@ def _labels() -> Iterator[Case]:
             yield Case(function, {parameter: bad}, "22023", f"p_{parameter}")
     for function, parameter, good in (
         ("recall", "types", "working"), ("recall", "source_types", "agent"),
+        ("read_events", "types", "plan_write"),
     ):  # fmt: skip
         for bad_list in ([None], [good, None], ["nonsense"], [good, good.upper()], [""], [[good]],
                          [[good, good], [good, good]], [good] * 10_001):  # fmt: skip
@@ -156,6 +163,7 @@ def _labels() -> Iterator[Case]:
     yield Case("share", {"permission": None}, "22023", "p_permission")
     yield Case("check_permission", {"permission": None}, "22023", "p_permission")
     yield Case("remember_plans", {"on_error": None}, "22023", "p_on_error")
+    yield Case("import_records", {"on_error": None}, "22023", "p_on_error")
     yield Case("grant_access", {"level": None}, "22023", "p_level")
     # Strategies and guards that other versions know.
     yield Case("recall", {"strategy": "lexical"}, "22023", "p_strategy")
@@ -214,7 +222,7 @@ def _numbers() -> Iterator[Case]:
         for bad in (NAN, INF, -INF, 0, -1, 0.29999999, 1.0000000000000002, 2):
             changes = {"similarity_threshold": bad}
             yield Case(function, changes, "22023", "p_similarity_threshold")
-    for function in ("recall", "recall_plans", "list_plans"):
+    for function in ("recall", "recall_plans", "list_plans", "read_events"):
         for limit in (None, 0, -1, 1001, 2**63 - 1, -(2**63)):
             yield Case(function, {"limit": limit}, "22023", "p_limit")
 
@@ -453,9 +461,41 @@ def _pure() -> Iterator[Case]:
         yield Case("canonical_predicate", {"text": blank}, Answer(1, {"": ""}))
 
 
+LINE = '{"table": "memory", "row": {"id": "x"}, "sum": "0"}'
+
+
+def _transfers() -> Iterator[Case]:
+    """Export, import, the reader of events."""
+    for bad in ("", " ", "null", "1", "{}", "[]", '{"table": "memory"}', LINE, "x" * 1000,
+                '{"table": "export"}', '{"table": 1, "row": 1, "sum": 1}', "1e999999"):  # fmt: skip
+        yield Case("export_records", {"last": bad}, "22023", "p_last")
+    for limit in (None, 0, -1, 10_001, 2**63 - 1):
+        yield Case("export_records", {"limit": limit}, "22023", "p_limit")
+    yield Case("export_records", {"roles": None}, "22023", "p_roles")
+    for records in (None, "null", "{}", "1", '"x"', "true"):
+        yield Case("import_records", {"records": records}, "22023", "p_records")
+    yield Case("import_records", {"records": json.dumps([1] * 10_001)}, "54000", "p_records")
+    for line in (
+        "1", "null", "[]", '"x"', "{}", LINE, LINE.replace("memory", "plan_signature"),
+        LINE.replace("memory", "pg_class"), LINE.replace("memory", "x" * 300),
+        LINE.replace("memory", 'a\\"; DROP'), LINE.replace('"memory"', "null"),
+        LINE.replace('"0"', "0"), '{"table": "export", "row": {"format": 2}, "sum": "0"}',
+        '{"table": "export", "row": {}, "sum": "0"}', '{"table": "end", "row": {}, "sum": "0"}',
+    ):  # fmt: skip
+        yield Case("import_records", {"records": f"[{line}]"}, "22023", "p_records")
+    for moment in ("since", "until"):
+        changes = {"since": "2020-01-02", "until": "2020-01-02", moment: "2020-01-02"}
+        yield Case("read_events", changes, "22023", "p_until")
+    yield Case("read_events", {"since": "infinity"}, NO_ROWS)
+    yield Case("read_events", {"until": "-infinity"}, NO_ROWS)
+    yield Case("read_events", {"types": []}, NO_ROWS)
+    yield Case("read_events", {"memory_id": Id("unknown")}, NO_ROWS)
+    yield Case("read_events", {"after": "00000000-0000-0000-0000-000000000000"}, NO_ROWS)
+
+
 CASES: list[Case] = [
     *_names(), *_labels(), *_texts(), *_lists(), *_numbers(), *_times(), *_ids(), *_agents(),
-    *_contents(), *_plans(), *_batches(), *_administration(), *_pure(),
+    *_contents(), *_plans(), *_batches(), *_administration(), *_pure(), *_transfers(),
 ]  # fmt: skip
 
 
@@ -548,7 +588,11 @@ def test_bad_input(world: World, case: Case) -> None:
     named = case.parameter.removeprefix("p_")
     if case.expected in ("22023", "54000", "55000"):
         # A batch names the keys of its elements; a value of a setting is named by the setting.
-        others = {"value": str(arguments.get("name")), "plans": "element 2: "}
+        others = {
+            "value": str(arguments.get("name")),
+            "plans": "element 2: ",
+            "records": "element 1: ",
+        }
         assert named in seen.message or others.get(named, named) in seen.message, seen.message
     assert len(seen.message) < 1000
 

@@ -23,16 +23,17 @@ NAME = "^_?[a-z][a-z0-9_]*$"
 PURE = {"version", "signature_tokens", "guard_tokens", "jaccard", "canonical_predicate"}
 READING = {
     "setting", "get_memories", "recall", "check_permission", "recall_plan", "recall_plans",
-    "explain_recall_plan", "get_plan", "list_plans",
+    "explain_recall_plan", "get_plan", "list_plans", "export_records", "read_events",
 }  # fmt: skip
 WRITING = {
     "configure", "grant_access", "revoke_access", "bind_role", "unbind_role",
-    "remember", "forget", "share", "unshare", "remember_plan", "remember_plans",
+    "remember", "forget", "share", "unshare", "remember_plan", "remember_plans", "import_records",
 }  # fmt: skip
 # Tables whose key does not start with org_id, with the reason.
 WITHOUT_ORGANISATION = {"role_level": "roles belong to the server, their level to the database"}
-# Functions that put together SQL: all of it GRANT and REVOKE, which take no parameters.
-DYNAMIC = {"grant_access", "_revoke_all", "_grant_all"}
+# Functions that put together SQL: GRANT and REVOKE, which take no parameters, and statements over
+# each table that an export holds, of names in the catalog alone.
+DYNAMIC = {"grant_access", "_revoke_all", "_grant_all", "export_records", "_import_rows"}
 # What parameters, results and columns are made of, for every driver to know.
 API_TYPES = {
     "text", "bigint", "double precision", "boolean", "timestamp with time zone", "interval",
