@@ -46,8 +46,12 @@ BEGIN
     END LOOP;
     IF EXISTS (SELECT FROM pg_catalog.pg_extension AS e WHERE e.extname = 'mnemo_pg') THEN
         -- A grant made here would count as the extension's own, and be missing from dumps.
-        IF EXISTS (SELECT FROM mnemo.role_level) THEN
-            RAISE NOTICE 'give new functions to the roles that have a level: '
+        IF EXISTS (SELECT FROM mnemo.role_level) AND EXISTS (
+            SELECT FROM pg_catalog.pg_proc AS p
+             WHERE p.pronamespace = v_schema AND pg_catalog.left(p.proname, 1) <> '_'
+               AND 'function' || p.oid <> ALL (v_before)
+        ) THEN
+            RAISE WARNING 'give new functions to the roles that have a level: '
                 'SELECT mnemo.grant_access(role_name, level) FROM mnemo.role_level';
         END IF;
         RETURN;

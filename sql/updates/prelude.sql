@@ -43,7 +43,8 @@ BEGIN
         RAISE EXCEPTION '% belongs to another role than schema mnemo', v_stranger
             USING ERRCODE = '42501', HINT = 'give it to the owner of the schema, or drop it';
     END IF;
-    SELECT coalesce(a.grantee::pg_catalog.regrole::text, '') INTO v_stranger
+    SELECT CASE WHEN a.grantee = 0 THEN 'PUBLIC' ELSE a.grantee::pg_catalog.regrole::text END
+      INTO v_stranger
       FROM pg_catalog.pg_namespace AS n
      CROSS JOIN pg_catalog.aclexplode(n.nspacl) AS a
      WHERE n.oid = v_schema AND a.privilege_type = 'CREATE' AND a.grantee <> v_owner

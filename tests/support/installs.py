@@ -16,11 +16,18 @@ from tests.support.server import ROOT, Server
 MODES = ("extension", "alembic", "psql")
 
 
+def extension_folder(server: Server) -> Path:
+    """Where the server finds the extension's files once `offer_extension` was called."""
+    if server.version_num >= 180000:
+        return server.folder / "share" / "extension"
+    return server.share_folder()
+
+
 def offer_extension(server: Server) -> None:
     """Make the control file and the script known to the server."""
     if server.version_num >= 180000:
         # The server's user may not be able to read the checkout.
-        folder = server.folder / "share" / "extension"
+        folder = extension_folder(server)
         folder.mkdir(parents=True, exist_ok=True)
         for path in (control_path(), sql_path()):
             shutil.copy(path, folder)
@@ -35,7 +42,7 @@ def offer_extension(server: Server) -> None:
         return
     # One folder for all servers of this version: another run may be reading it.
     for path in (control_path(), sql_path()):
-        target = server.share_folder() / path.name
+        target = extension_folder(server) / path.name
         if not target.is_file() or target.read_bytes() != path.read_bytes():
             partial = target.with_name(f".{path.name}.{os.getpid()}")
             shutil.copy(path, partial)
