@@ -111,6 +111,16 @@ def _rows(source: Connection | Session, statement: Statement[Any], prepare: bool
     return [dict(row) for row in result.mappings()]
 
 
+@contextmanager
+def _rolled_back() -> Iterator[None]:
+    """Take psycopg's `Rollback` for what it means in its own blocks."""
+    try:
+        yield
+    except psycopg.Rollback as order:
+        if order.transaction is not None:
+            raise
+
+
 class Alchemy:
     """Calls in a `Connection` or `Session`, in whatever transaction it is in."""
 
@@ -133,7 +143,7 @@ class Alchemy:
         """A savepoint; a transaction where the connection is in AUTOCOMMIT."""
         source = _session(self.source)
         driver: Any = _driver(_connection(source))
-        with driver.transaction() if driver.autocommit else source.begin_nested():
+        with _rolled_back(), driver.transaction() if driver.autocommit else source.begin_nested():
             yield
 
 
@@ -161,5 +171,7 @@ class AsyncAlchemy:
         """A savepoint; a transaction where the connection is in AUTOCOMMIT."""
         source = _session(self.source)
         driver: Any = await source.run_sync(lambda own: _driver(_connection(own)))
-        async with driver.transaction() if driver.autocommit else source.begin_nested():
-            yield
+        block = driver.transaction() if driver.autocommit else source.begin_nested()
+        with _rolled_back():
+            async with block:
+                yield
