@@ -1,4 +1,4 @@
-"""The synchronous client: made from aclient.py by _sync.py, do not edit."""
+"""The synchronous side: made from its twin by _sync.py, do not edit."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import update_wrapper
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
-from psycopg import Connection, Cursor, InterfaceError
+from psycopg import Connection, Cursor, InterfaceError, OperationalError
 from psycopg.rows import dict_row
 from psycopg_pool import ConnectionPool
 
@@ -42,13 +42,15 @@ def _method(
     return method
 
 
-def _still_there(connection: Connection[Any]) -> None:
-    """Fail on a connection that the server has ended, without asking the server.
-
-    Reads what has arrived, and never waits: the first time a farewell, the second time the end.
-    """
-    for _ in range(2):
-        connection.pgconn.consume_input()
+def _ended(connection: Connection[Any]) -> bool:
+    """Whether the server has ended the connection, found out without asking the server."""
+    try:
+        # Reads what has arrived and never waits: first a farewell, then the end.
+        for _ in range(2):
+            connection.pgconn.consume_input()
+    except OperationalError:
+        return True
+    return False
 
 
 def _suit_pooler(connection: Connection[Any]) -> None:
@@ -68,9 +70,9 @@ class Mnemo:
     `source` is where to run:
 
     - a connection string: the first call (or `with`) opens a pool of up to 10 connections,
-      and `close()` closes it. Each call is a transaction of its own. Connections that the server
-      has ended are replaced before they are used.
+      and `close()` closes it. Each call is a transaction of its own.
     - a pool of yours: each call takes a connection, commits and gives it back, errors or not.
+      In either pool connections that the server has ended are replaced before they are used.
     - a connection of yours: calls run in your transaction, or commit singly if you set autocommit.
       Nothing of it is changed, and nothing is committed. Its client encoding should be UTF8.
     - a Connection or Session of SQLAlchemy on psycopg 3: the same, in its transaction.
@@ -119,7 +121,6 @@ class Mnemo:
                 open=False,
                 kwargs={"autocommit": True},
                 configure=_suit_pooler if prepare is None else None,
-                check=_still_there,
             )
         elif isinstance(source, (Connection, ConnectionPool)):
             self._source = source
@@ -177,8 +178,12 @@ class Mnemo:
                 return
             if self._dsn is not None and self._source.closed:
                 self.open()
-            with self._source.connection() as connection:
-                yield connection
+            while True:
+                # A check of the pool's own waits ever longer from one ended connection to the next.
+                with self._source.connection() as connection:
+                    if not _ended(connection):
+                        yield connection
+                        return
 
     def run(self, statement: Statement[T]) -> T:
         """Run a statement of `mnemo_pg.statements`: what every method does."""
@@ -233,6 +238,9 @@ class Mnemo:
     export_records = _method(statements.export_records, acting=False)
     import_records = _method(statements.import_records, acting=False)
     read_events = _method(statements.read_events, acting=False)
+    seal = _method(statements.seal, acting=False)
+    chain_heads = _method(statements.chain_heads, acting=False)
+    retain_events = _method(statements.retain_events, acting=False)
 
     # Pure
     signature_tokens = _method(statements.signature_tokens, acting=False)
@@ -248,6 +256,9 @@ class Mnemo:
     share = _method(statements.share)
     unshare = _method(statements.unshare)
     check_permission = _method(statements.check_permission)
+    history = _method(statements.history)
+    verify_chain = _method(statements.verify_chain)
+    export_chain = _method(statements.export_chain)
 
     # Plans
     remember_plan = _method(statements.remember_plan)
