@@ -143,6 +143,13 @@ def interval(name: str, value: object) -> str:
     return f"PT{'-' if micros < 0 else ''}{seconds}.{rest:06d}S"
 
 
+def binary(name: str, value: object) -> bytes:
+    """Bytes of any kind; no str, whose bytes nobody has named."""
+    if not isinstance(value, (bytes, bytearray, memoryview)):
+        _wrong_type(name, "bytes", value)
+    return bytes(value)
+
+
 def vector(name: str, value: object) -> str:
     """Numbers as the text `[0.1,0.2]`."""
     items = enumerate(_list(name, value, "numbers"))

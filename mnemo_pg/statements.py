@@ -25,6 +25,9 @@ from mnemo_pg import _wire
 from mnemo_pg.errors import ArgumentError
 from mnemo_pg.types import (
     BatchResult,
+    ChainHead,
+    ChainLine,
+    ChainVerification,
     Event,
     EventType,
     ExportedRecord,
@@ -49,6 +52,7 @@ from mnemo_pg.types import (
     RecallStrategy,
     Remembered,
     RememberedPlan,
+    RetainedChain,
     Revocation,
     Scope,
     SourceType,
@@ -78,9 +82,10 @@ _NAMES: dict[Callable[[str, object], Any], str] = {
     _wire.uuid: "after id memory_id",
     _wire.uuids: "ids",
     _wire.number: "confidence importance min_importance outcome_score similarity_threshold",
-    _wire.integer: "limit",
+    _wire.integer: "after_seq limit",
+    _wire.binary: "expected_head",
     _wire.boolean: "roles tags_all",
-    _wire.moment: "as_of since until valid_from valid_to",
+    _wire.moment: "as_of before since until valid_from valid_to",
     _wire.interval: "ttl",
     _wire.vector: "embedding",
     _wire.json_object: "metadata weights",
@@ -173,6 +178,10 @@ _plans = _many(Plan)
 _exported = _many(ExportedRecord)
 _imported = _many(ImportedRecord)
 _events = _many(Event)
+_verified = _one(ChainVerification)
+_heads = _many(ChainHead)
+_retained = _many(RetainedChain)
+_chain_lines = _many(ChainLine)
 
 SNAPSHOT: LiteralString = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"
 """The first statement of a transaction that sees one state of the database."""
@@ -334,6 +343,45 @@ def read_events(
         " ORDER BY rank",
         _params(locals()),
         _events,
+    )
+
+
+def seal(*, limit: int = 10000) -> Statement[int]:
+    """Link committed events into their chains, at most `limit`; how many are left.
+
+    Waits for nobody: a chain that another session is sealing is left to that one. Needs level
+    admin, and a transaction of level READ COMMITTED (`StateError` otherwise).
+    """
+    return Statement(
+        "SELECT mnemo.seal(p_limit => %(p_limit)s) AS value", _params(locals()), _value
+    )
+
+
+def chain_heads(*, org_id: str | None = None) -> Statement[list[ChainHead]]:
+    """Every chain of one organisation, or of all: heads to keep outside. Needs level admin."""
+    return Statement(
+        "SELECT org_id, agent_id, head_seq, head, anchor_seq, sealed_at, unsealed"
+        " FROM mnemo.chain_heads(p_org_id => %(p_org_id)s)",
+        _params(locals()),
+        _heads,
+    )
+
+
+def retain_events(
+    before: datetime, *, limit: int = 10000, org_id: str | None = None
+) -> Statement[list[RetainedChain]]:
+    """Remove sealed events that happened before a time, of one organisation or of all.
+
+    At most `limit` in a call: call it until no chain of status `removed` comes back. What the
+    events said about records that are still there is carried over, so that `verify_chain` works
+    on. Needs level admin, and a transaction of level READ COMMITTED (`StateError` otherwise).
+    """
+    return Statement(
+        "SELECT org_id, agent_id, status, removed, carried, anchor_seq, anchor_hash, first_bad_id,"
+        " reason FROM mnemo.retain_events(p_before => %(p_before)s, p_limit => %(p_limit)s,"
+        " p_org_id => %(p_org_id)s)",
+        _params(locals()),
+        _retained,
     )
 
 
@@ -587,6 +635,67 @@ def check_permission(
         " p_agent_id => %(p_agent_id)s, p_org_id => %(p_org_id)s) AS value",
         _params(locals()),
         _value,
+    )
+
+
+def history(
+    id: UUID | str, *, agent_id: str | None = None, org_id: str | None = None
+) -> Statement[list[Event]]:
+    """The events of a record and of the versions that it replaced, oldest first.
+
+    For the owner also after it is deleted, for others while they can read it; notes for the owner
+    and administrators. `NotFoundError` for an unknown or invisible record.
+    """
+    return Statement(
+        "SELECT rank, id, org_id, agent_id, event_type, memory_org_id, memory_id, actor_org_id,"
+        " actor_agent_id, happened_at, content_hash, changes, note, seq, hash"
+        " FROM mnemo.history(p_id => %(p_id)s, p_agent_id => %(p_agent_id)s,"
+        " p_org_id => %(p_org_id)s) ORDER BY rank",
+        _params(locals()),
+        _events,
+    )
+
+
+def verify_chain(
+    *,
+    expected_head: bytes | None = None,
+    agent_id: str | None = None,
+    org_id: str | None = None,
+) -> Statement[ChainVerification]:
+    """Verify the agent's chain of events, and every record that it owns.
+
+    `expected_head`: a head kept outside, which must be in the chain: 32 bytes. Reads everything of
+    the agent.
+
+        before = m.verify_chain().head
+        assert m.verify_chain(expected_head=before).ok
+    """
+    return Statement(
+        "SELECT ok, checked, unsealed, first_bad_id, reason, head, detail, head_seq, anchor_seq,"
+        " records FROM mnemo.verify_chain(p_expected_head => %(p_expected_head)s,"
+        " p_agent_id => %(p_agent_id)s, p_org_id => %(p_org_id)s)",
+        _params(locals()),
+        _verified,
+    )
+
+
+def export_chain(
+    *,
+    after_seq: int | None = None,
+    limit: int = 1000,
+    agent_id: str | None = None,
+    org_id: str | None = None,
+) -> Statement[list[ChainLine]]:
+    """The agent's sealed events as lines of JSON, for `python -m mnemo_pg.verify`.
+
+    With `after_seq` None the first line names the chain, its anchor and its head; go on with the
+    `seq` of the last line until nothing comes. `limit` lies in 1 to 10,000.
+    """
+    return Statement(
+        "SELECT seq, line FROM mnemo.export_chain(p_after_seq => %(p_after_seq)s,"
+        " p_limit => %(p_limit)s, p_agent_id => %(p_agent_id)s, p_org_id => %(p_org_id)s)",
+        _params(locals()),
+        _chain_lines,
     )
 
 

@@ -182,6 +182,37 @@ class EventType(StrEnum):
     PLAN_OUTCOME = "plan_outcome"
     PLAN_STALE = "plan_stale"
     PLAN_RETIRED = "plan_retired"
+    CHECKPOINT = "checkpoint"
+
+
+class ChainReason(StrEnum):
+    """What `verify_chain` finds to be wrong."""
+
+    EVENT_MISSING = "event_missing"
+    EVENT_EXTRA = "event_extra"
+    LINK_BROKEN = "link_broken"
+    EVENT_CHANGED = "event_changed"
+    TAIL_MISSING = "tail_missing"
+    HEAD_CHANGED = "head_changed"
+    ANCHOR_CHANGED = "anchor_changed"
+    HEAD_UNKNOWN = "head_unknown"
+    RECORD_MISSING = "record_missing"
+    RECORD_WITHOUT_EVENT = "record_without_event"
+    RECORD_AFTER_DELETION = "record_after_deletion"
+    HASH_CHANGED = "hash_changed"
+    CONTENT_CHANGED = "content_changed"
+    COLUMN_CHANGED = "column_changed"
+    GRANT_WITHOUT_EVENT = "grant_without_event"
+    GRANT_MISSING = "grant_missing"
+    GRANT_CHANGED = "grant_changed"
+    NOTE_CHANGED = "note_changed"
+
+
+class RetentionStatus(StrEnum):
+    """What `retain_events` did to a chain; a `broken` one is left alone."""
+
+    REMOVED = "removed"
+    BROKEN = "broken"
 
 
 class PlanStatus(StrEnum):
@@ -478,8 +509,76 @@ class ImportedRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ChainVerification:
+    """What `verify_chain` found: `ok`, or the first event or record that is wrong.
+
+    `checked` sealed events and `records` hold; `unsealed` events are not protected yet. `reason`
+    says what is wrong with `first_bad_id` (None where something is gone), `detail` what differs.
+    `head` is the hash of the last sealed event, to keep outside, None before the first sealing;
+    `head_seq` and `anchor_seq` are its place and that of the last event that retention removed.
+    """
+
+    ok: bool
+    checked: int
+    unsealed: int
+    first_bad_id: UUID | None
+    reason: ChainReason | str | None
+    head: bytes | None
+    detail: str | None
+    head_seq: int
+    anchor_seq: int
+    records: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChainHead:
+    """One chain of events: the place and hash of the last sealed one, and how many are not sealed.
+
+    `head` and `sealed_at` are None before the first sealing; `anchor_seq` is the place of the last
+    event that retention removed, 0 for none.
+    """
+
+    org_id: str
+    agent_id: str
+    head_seq: int
+    head: bytes | None
+    anchor_seq: int
+    sealed_at: datetime | None
+    unsealed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetainedChain:
+    """What `retain_events` did to one chain.
+
+    `removed` events went, up to the anchor (`anchor_seq`, `anchor_hash`), and `carried` records
+    were carried over into new events. Of a `broken` chain nothing is removed, and `first_bad_id`
+    and `reason` say why.
+    """
+
+    org_id: str
+    agent_id: str
+    status: RetentionStatus | str
+    removed: int
+    carried: int
+    anchor_seq: int
+    anchor_hash: bytes | None
+    first_bad_id: UUID | None
+    reason: ChainReason | str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChainLine:
+    """A line of JSON of an exported chain; `seq` is the place to go on after."""
+
+    seq: int
+    line: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """One change, as the log has it; `rank` counts from 1, newest first.
+    """One change, as the log has it; `rank` counts from 1: newest first from `read_events`, oldest
+    first from `history`.
 
     The owner of the record is (`org_id`, `agent_id`), the record (`memory_org_id`, `memory_id`),
     and who acted (`actor_org_id`, `actor_agent_id`). `content_hash` is the record's at that time,

@@ -6164,8 +6164,8 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN encode(
     sha256(coalesce((p_record).nonce, '') || mnemo._utf8((p_record).quarantine_reason)), 'hex');
 COMMENT ON FUNCTION mnemo._reason_hash(mnemo.memory) IS
-    'Hexadecimal SHA-256 over the nonce and quarantine_reason: what events carry of that text; NULL '
-    'for none.';
+    'Hexadecimal SHA-256 over the nonce and quarantine_reason: what events carry of that text; '
+    'NULL for none.';
 
 CREATE FUNCTION mnemo._remains_hash(
     p_record mnemo.memory
@@ -6272,7 +6272,8 @@ END
 $fn$;
 COMMENT ON FUNCTION mnemo._next_event_id(text, uuid) IS
     'The id of a new event about a record whose row the caller has locked: after the ids of the '
-    'events about it so far, whatever the clock does, for sealing takes events in the order of ids.';
+    'events about it so far, whatever the clock does, for sealing takes events in the order of '
+    'ids.';
 
 -- part: 541_event_hash.sql
 -- The hash of an event, byte by byte in docs/hash-format.md.
@@ -6469,8 +6470,8 @@ BEGIN
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._seal_if_many(text, text, bigint) IS
-    'Called by a write after p_written events of a chain: about once in 256 events it looks whether '
-    '1024 or more are not sealed, and if so seals 1024, unless another session is at it.';
+    'Called by a write after p_written events of a chain: about once in 256 events it looks '
+    'whether 1024 or more are not sealed, and if so seals 1024, unless another session is at it.';
 
 -- part: 543_seal_calls.sql
 CREATE FUNCTION mnemo._unsealed_chains() RETURNS TABLE (org_id text, agent_id text)
@@ -6569,8 +6570,8 @@ COMMENT ON FUNCTION mnemo.seal(bigint) IS
     'not an administrator; 22023 bad p_limit; 55000 not in READ COMMITTED.';
 
 -- part: 544_verify_links.sql
--- The verifier, piece by piece. Each piece returns the first thing that is wrong: the id of an event
--- or a record, a label, and what differs; NULLs when nothing is.
+-- The verifier, piece by piece. Each returns the first thing that is wrong: the id of an event or a
+-- record, a label, and what differs; NULLs when nothing is.
 
 CREATE TYPE mnemo._finding AS (
     id uuid,
@@ -6737,7 +6738,8 @@ BEGIN ATOMIC
     SELECT e.memory_org_id, e.memory_id,
            bool_or(mnemo._is_base_event(e)),
            -- The last of writing and hard deletion decides.
-           coalesce((array_agg(e.changes @> '{"hard": true}' ORDER BY e.seq DESC NULLS FIRST, e.id DESC)
+           coalesce((array_agg(
+               e.changes @> '{"hard": true}' ORDER BY e.seq DESC NULLS FIRST, e.id DESC)
                FILTER (WHERE mnemo._is_base_event(e) OR e.changes @> '{"hard": true}'))[1], false),
            (array_agg(e.content_hash ORDER BY e.seq DESC NULLS FIRST, e.id DESC)
                FILTER (WHERE e.content_hash IS NOT NULL))[1],
@@ -7093,8 +7095,8 @@ COMMENT ON FUNCTION mnemo.verify_chain(bytea, text, text) IS
     'access; 22023 bad p_expected_head.';
 
 -- part: 548_retain.sql
--- Retention: old sealed events go, up to an anchor. What they say about records that are still there
--- is said again by new events at the end of the chain, so that it stays under the chain.
+-- Retention: old sealed events go, up to an anchor. What they say about records that are still
+-- there is said again by new events at the end of the chain, and so stays protected by it.
 
 CREATE FUNCTION mnemo._retention_end(
     p_org_id text,
@@ -7313,9 +7315,9 @@ BEGIN
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._retain_chain(text, text, timestamptz, bigint) IS
-    'Removes old events of one chain: how many, how many records were carried over, the new anchor; '
-    'or what is wrong with the chain, and then nothing is removed. Skips a chain that another '
-    'session has.';
+    'Removes old events of one chain: how many, how many records were carried over, the new '
+    'anchor; or what is wrong with the chain, and then nothing is removed. Skips a chain that '
+    'another session has.';
 
 CREATE FUNCTION mnemo.retain_events(
     p_before timestamptz,
@@ -7375,12 +7377,13 @@ $fn$;
 COMMENT ON FUNCTION mnemo.retain_events(timestamptz, bigint, text) IS
     'Removes sealed events that happened before p_before, of one organisation or (NULL) of all, at '
     'most p_limit (1 to 1,000,000) in a call: call it until it returns no row of status removed. '
-    'Each chain keeps an anchor, the place and hash of the last event removed, and what the removed '
-    'events said about records that are still there is carried over into new events (carried), so '
-    'that verify_chain works on. Returns a row for each chain that lost events (removed), or that '
-    'does not verify and so is left alone (broken, with first_bad_id and reason as verify_chain). '
-    'Never waits: chains and records in use are left for the next call. Level admin only. Errors: '
-    '42501 not an administrator; 22023 bad argument; 55000 not in READ COMMITTED.';
+    'Each chain keeps an anchor, the place and hash of the last event removed, and what the '
+    'removed events said about records that are still there is carried over into new events '
+    '(carried), so that verify_chain works on. Returns a row for each chain that lost events '
+    '(removed), or that does not verify and so is left alone (broken, with first_bad_id and reason '
+    'as verify_chain). Never waits: chains and records in use are left for the next call. Level '
+    'admin only. Errors: 42501 not an administrator; 22023 bad argument; 55000 not in READ '
+    'COMMITTED.';
 
 -- part: 550_chain_heads.sql
 CREATE FUNCTION mnemo.chain_heads(
@@ -7418,15 +7421,16 @@ BEGIN
          WHERE e.seq IS NULL AND (p_org_id IS NULL OR e.org_id = p_org_id)
          GROUP BY e.org_id, e.agent_id
       ) AS u ON u.org_id = h.org_id AND u.agent_id = h.agent_id
-     ORDER BY coalesce(h.org_id, u.org_id) COLLATE "C", coalesce(h.agent_id, u.agent_id) COLLATE "C";
+     ORDER BY coalesce(h.org_id, u.org_id) COLLATE "C",
+              coalesce(h.agent_id, u.agent_id) COLLATE "C";
 END
 $fn$;
 COMMENT ON FUNCTION mnemo.chain_heads(text) IS
-    'Every chain of one organisation or (NULL) of all: the place and hash of its last sealed event, '
-    'to keep outside; the place of the last event that retention removed, 0 for none; when it was '
-    'last sealed; how many events are not sealed. A chain that was never sealed has head_seq 0 and '
-    'NULL head and sealed_at. Level admin only. Errors: 42501 not an administrator; 22023 bad '
-    'p_org_id.';
+    'Every chain of one organisation or (NULL) of all: the place and hash of its last sealed '
+    'event, to keep outside; the place of the last event that retention removed, 0 for none; when '
+    'it was last sealed; how many events are not sealed. A chain that was never sealed has '
+    'head_seq 0 and NULL head and sealed_at. Level admin only. Errors: 42501 not an administrator; '
+    '22023 bad p_org_id.';
 
 -- part: 551_history.sql
 CREATE FUNCTION mnemo._versions(
@@ -7481,15 +7485,18 @@ CREATE FUNCTION mnemo.history(
 )
 RETURNS TABLE (
     rank bigint,
-    event_id uuid,
+    id uuid,
+    org_id text,
+    agent_id text,
     event_type text,
+    memory_org_id text,
     memory_id uuid,
-    happened_at timestamptz,
     actor_org_id text,
     actor_agent_id text,
+    happened_at timestamptz,
+    content_hash bytea,
     changes jsonb,
     note text,
-    content_hash bytea,
     seq bigint,
     hash bytea
 )
@@ -7503,10 +7510,10 @@ BEGIN
     SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
     PERFORM mnemo._raise_problem(mnemo._id_problem(p_id));
     RETURN QUERY
-    SELECT row_number() OVER (ORDER BY v.age DESC, e.seq NULLS LAST, e.id), e.id, e.event_type,
-           e.memory_id, e.happened_at, e.actor_org_id, e.actor_agent_id, e.changes,
-           CASE WHEN v.owned OR v_caller.level = 'admin' THEN n.note END, e.content_hash, e.seq,
-           e.hash
+    SELECT row_number() OVER (ORDER BY v.age DESC, e.seq NULLS LAST, e.id), e.id, e.org_id,
+           e.agent_id, e.event_type, e.memory_org_id, e.memory_id, e.actor_org_id,
+           e.actor_agent_id, e.happened_at, e.content_hash, e.changes,
+           CASE WHEN v.owned OR v_caller.level = 'admin' THEN n.note END, e.seq, e.hash
       FROM mnemo._versions(p_id, v_caller.org_id, v_caller.agent_id, statement_timestamp()) AS v
       JOIN mnemo.event AS e
         ON e.memory_org_id = v.memory_org_id AND e.memory_id = v.memory_id
@@ -7575,7 +7582,7 @@ CREATE FUNCTION mnemo.export_chain(
     p_org_id text DEFAULT NULL
 )
 RETURNS TABLE (seq bigint, line text)
-LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 1000
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 500
 SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
@@ -7610,9 +7617,9 @@ $fn$;
 COMMENT ON FUNCTION mnemo.export_chain(bigint, bigint, text, text) IS
     'The sealed events of the acting agent''s chain as lines of JSON, for mnemo_pg.verify, which '
     'needs no database. p_after_seq NULL: a first line that names the chain, its anchor and its '
-    'head, then the first p_limit (1 to 10000) events; else the p_limit events after that seq. No rows: '
-    'nothing more, or nothing sealed. Write the lines as they are: another writer of JSON could '
-    'change digits. Errors: 42501 no access; 22023 bad argument.';
+    'head, then the first p_limit (1 to 10,000) events; else the p_limit events after that seq. No '
+    'rows: nothing more, or nothing sealed. Write the lines as they are: another writer of JSON '
+    'could change digits. Errors: 42501 no access; 22023 bad argument.';
 
 -- part: 560_export.sql
 CREATE TYPE mnemo._export_section AS (

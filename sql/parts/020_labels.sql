@@ -25,8 +25,15 @@ RETURN CASE p_set
         'memory_write', 'memory_update', 'memory_read', 'memory_delete', 'memory_share',
         'memory_unshare', 'memory_expired', 'memory_redact', 'memory_quarantined',
         'memory_released', 'plan_write', 'plan_replay', 'plan_outcome', 'plan_stale',
-        'plan_retired'
+        'plan_retired', 'checkpoint'
     ]
+    WHEN 'chain_reason' THEN ARRAY[
+        'event_missing', 'event_extra', 'link_broken', 'event_changed', 'tail_missing',
+        'head_changed', 'anchor_changed', 'head_unknown', 'record_missing',
+        'record_without_event', 'record_after_deletion', 'hash_changed', 'content_changed',
+        'column_changed', 'grant_without_event', 'grant_missing', 'grant_changed', 'note_changed'
+    ]
+    WHEN 'retention_status' THEN ARRAY['removed', 'broken']
     WHEN 'level' THEN ARRAY['application', 'tenant', 'admin']
     WHEN 'recall_strategy' THEN ARRAY['exact', 'recent']
     WHEN 'forget_strategy' THEN ARRAY['soft_delete']

@@ -22,7 +22,7 @@ CREATE TABLE mnemo.event (
         ELSE prev_hash IS NOT NULL AND hash IS NOT NULL END
     )
 );
-CREATE INDEX event_memory_id_idx ON mnemo.event (memory_org_id, memory_id);
+CREATE INDEX event_memory_id_idx ON mnemo.event (memory_org_id, memory_id, id);
 CREATE INDEX event_unsealed_idx ON mnemo.event (org_id, agent_id, id) WHERE seq IS NULL;
 CREATE UNIQUE INDEX event_seq_idx ON mnemo.event (org_id, agent_id, seq) WHERE seq IS NOT NULL;
 COMMENT ON TABLE mnemo.event IS

@@ -32,6 +32,7 @@ CONVERSIONS: dict[Any, tuple[Any, str]] = {
     _wire.texts: (["x"], "text[]"),
     _wire.uuid: ("0197c2f0-0000-7000-8000-000000000001", "uuid"),
     _wire.uuids: ([], "uuid[]"),
+    _wire.binary: (bytes(32), "bytea"),
     _wire.number: (0.5, "double precision"),
     _wire.integer: (1, "bigint"),
     _wire.boolean: (True, "boolean"),

@@ -30,6 +30,8 @@ SETS: dict[str, type[StrEnum]] = {
     "on_error": types.OnError,
     "forget_strategy": types.ForgetStrategy,
     "event_type": types.EventType,
+    "chain_reason": types.ChainReason,
+    "retention_status": types.RetentionStatus,
 }
 
 

@@ -96,6 +96,12 @@ GOOD: dict[str, dict[str, Any]] = {
     "export_records": {},
     "import_records": {"records": "[]"},
     "read_events": {},
+    "history": {"id": Id("own")},
+    "verify_chain": {},
+    "export_chain": {},
+    "chain_heads": {},
+    "seal": {},
+    "retain_events": {"before": "2020-01-01"},
 }
 
 
@@ -120,14 +126,15 @@ def _names() -> Iterator[Case]:
 RECALLS = ("recall_plan", "recall_plans", "explain_recall_plan")
 # Which functions have who.
 WHO = ("remember", "get_memories", "recall", "check_permission", "forget", "share", "unshare",
-       "remember_plan", *RECALLS, "get_plan", "list_plans")  # fmt: skip
+       "remember_plan", *RECALLS, "get_plan", "list_plans", "history",
+       "verify_chain", "export_chain")  # fmt: skip
 
 
 def _parameters(function: str) -> set[str]:
     found = set(GOOD[function])
     if function in WHO or function in ("bind_role", "unbind_role"):
         found |= {"agent_id", "org_id"}
-    if function in ("configure", "setting", "export_records"):
+    if function in ("configure", "setting", "export_records", "chain_heads", "retain_events"):
         found |= {"org_id"}
     if function == "read_events":
         found |= {"agent_id", "org_id"}
@@ -493,9 +500,37 @@ def _transfers() -> Iterator[Case]:
     yield Case("read_events", {"after": "00000000-0000-0000-0000-000000000000"}, NO_ROWS)
 
 
+def _chains() -> Iterator[Case]:
+    """The chain of events: sealing, verifying, exporting, retention, history."""
+    for function in ("seal", "retain_events"):
+        for limit in (None, 0, -1, 1_000_001, 2**63 - 1, -(2**63)):
+            yield Case(function, {"limit": limit}, "22023", "p_limit")
+    for limit in (None, 0, -1, 10_001, 2**63 - 1):
+        yield Case("export_chain", {"limit": limit}, "22023", "p_limit")
+    for after in (-1, -(2**63)):
+        yield Case("export_chain", {"after_seq": after}, "22023", "p_after_seq")
+    yield Case("export_chain", {"after_seq": 2**63 - 1}, NO_ROWS)
+    for head in (b"", b"x", bytes(31), bytes(33), bytes(100_000)):
+        yield Case("verify_chain", {"expected_head": head}, "22023", "p_expected_head")
+    yield Case("verify_chain", {"expected_head": b"x" * 32}, Answer(1, {"ok": False}))
+    for before in (None, "infinity", "9999-01-01"):
+        yield Case("retain_events", {"before": before}, "22023", "p_before")
+    yield Case("retain_events", {"before": "-infinity"}, NO_ROWS)
+    for function in ("retain_events", "chain_heads"):
+        yield Case(function, {"org_id": "default ", "before": "2020-01-01"}
+                   if function == "retain_events" else {"org_id": "*"}, "22023", "p_org_id")
+    yield Case("chain_heads", {"org_id": "none"}, NO_ROWS)
+    yield Case("history", {"id": None}, "22023", "p_id")
+    for name in ("unknown", "foreign", "invisible", "foreign plan", "invisible plan"):
+        yield Case("history", {"id": Id(name)}, "MN001", "p_id")
+    yield Case("history", {"id": Id("own"), "agent_id": "bob"}, "MN001", "p_id")
+    yield Case("history", {"id": Id("own"), "org_id": "acme"}, "MN001", "p_id")
+
+
 CASES: list[Case] = [
     *_names(), *_labels(), *_texts(), *_lists(), *_numbers(), *_times(), *_ids(), *_agents(),
     *_contents(), *_plans(), *_batches(), *_administration(), *_pure(), *_transfers(),
+    *_chains(),
 ]  # fmt: skip
 
 
