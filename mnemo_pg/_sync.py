@@ -10,16 +10,21 @@ import re
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
-PATHS = {FOLDER / "aclient.py": FOLDER / "client.py"}
+PATHS = {
+    FOLDER / "aclient.py": FOLDER / "client.py",
+    FOLDER / "atransfer.py": FOLDER / "transfer.py",
+}
 """Each source and the file generated from it."""
 
 RULES = (
-    (r"\A.*", '"""The synchronous client: made from aclient.py by _sync.py, do not edit."""'),
+    (r"\A.*", '"""The synchronous side: made from its twin by _sync.py, do not edit."""'),
+    (r"\bmnemo_pg\.aclient\b", "mnemo_pg.client"),
     (r"\basync (def|with|for)\b", r"\1"),
     (r"\bawait \((.+)\)\.", r"\1."),
     (r"\bawait ", ""),
     (r"\bCoroutine\[Any, Any, (\w+)\]", r"\1"),
     (r"\bAsyncIterator, Callable, Coroutine, Sequence$", "Callable, Iterator, Sequence"),
+    (r"\bAsyncIterator, Callable$", "Callable, Iterator"),
     (r"\basynccontextmanager\b", "contextmanager"),
     (r"__a(enter|exit)__", r"__\1__"),
     (r"\b(an )?Async(?=[A-Z])", lambda found: "a " if found[1] else ""),

@@ -265,6 +265,8 @@ def _parse(line: bytes) -> dict[str, Any]:
         raise ValueError(f"a line is a JSON object, this one is {_json_kind(record)}")
     if "content" in record and ("steps" in record or "query" in record):
         raise ValueError("a line is a plan (query, steps) or a memory (content), not both")
+    if {"table", "row"} <= record.keys():
+        raise ValueError("a line of an export: bring it in with mnemo-pg restore")
     if not record.keys() & {"content", "query", "steps"}:
         raise ValueError("neither a plan (query, steps) nor a memory (content)")
     for key, value in record.items():

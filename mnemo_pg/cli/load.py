@@ -49,12 +49,13 @@ def import_file(
     dsn: Dsn = None,
     as_json: Json = False,
 ) -> None:
-    """Import plans and memories from JSON lines.
+    """Import plans and memories in your own words from JSON lines.
 
     A line is an object: a plan has the parameters of remember_plan as its keys (query, steps,
     chunk_ids, outcome_score, ...), a memory those of remember (content, ...). Bad lines are
     reported with their number and the others stored; then the exit code is 1. With --json each bad
-    line is one JSON object, and the last object is the summary.
+    line is one JSON object, and the last object is the summary. What mnemo-pg export wrote comes
+    back by mnemo-pg restore.
     """
     chosen = options(context, dsn, as_json)
     started = time.monotonic()
@@ -66,9 +67,9 @@ def import_file(
             output.fail(f"line {bad.line}: {bad.error}")
 
     with (
-        _opened(file) as (source, size),
+        opened(file) as (source, size),
         client(chosen) as m,
-        _progress(size) as advance,
+        progress("import", size) as advance,
     ):
         job = Importer(m, agent_id=agent, org_id=org, scope=scope, abort=abort, once=once)
         try:
@@ -97,7 +98,8 @@ def _broken(error: ImportBroken, *, abort: bool, once: bool) -> str:
 
 
 @contextmanager
-def _opened(file: str) -> Iterator[tuple[IO[bytes], int | None]]:
+def opened(file: str) -> Iterator[tuple[IO[bytes], int | None]]:
+    """The bytes of a file or of standard input, and their number where that is known."""
     if file == "-":
         yield sys.stdin.buffer, None
         return
@@ -111,12 +113,13 @@ def _opened(file: str) -> Iterator[tuple[IO[bytes], int | None]]:
 
 
 @contextmanager
-def _progress(size: int | None) -> Iterator[Callable[[int], None]]:
+def progress(what: str, size: int | None) -> Iterator[Callable[[int], None]]:
+    """A bar on a terminal, told how many bytes were read."""
     console = output.stderr()
-    columns = (TextColumn("import"), BarColumn(), DownloadColumn(), TimeElapsedColumn())
+    columns = (TextColumn(what), BarColumn(), DownloadColumn(), TimeElapsedColumn())
     bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
     with bar:
-        task = bar.add_task("import", total=size)
+        task = bar.add_task(what, total=size)
         yield lambda count: bar.advance(task, count)
 
 
