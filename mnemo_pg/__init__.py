@@ -10,65 +10,69 @@ what they return and the labels that they take, `errors` what they raise.
         plan = m.recall_plan("password reset: how do I do it")
 """
 
-from mnemo_pg.aclient import AsyncMnemo
-from mnemo_pg.client import Mnemo
-from mnemo_pg.errors import (
-    AccessError,
-    ArgumentError,
-    ConflictError,
-    LimitError,
-    MnemoError,
-    NotFoundError,
-    NotInstalledError,
-    ReadOnlyError,
-    StateError,
-    TimedOutError,
-    UnavailableError,
-    UnsupportedError,
-    VersionConflictError,
-)
-from mnemo_pg.types import (
-    BatchResult,
-    ChainHead,
-    ChainLine,
-    ChainReason,
-    ChainVerification,
-    ConsolidationState,
-    Event,
-    EventType,
-    ExplanationVerdict,
-    ExportedRecord,
-    ForgetStrategy,
-    Forgotten,
-    Grant,
-    Guard,
-    GuardClass,
-    GuardToken,
-    ImportedRecord,
-    Kind,
-    Level,
-    Memory,
-    MemoryStatus,
-    MemoryType,
-    NewPlan,
-    OnError,
-    Permission,
-    Plan,
-    PlanExplanation,
-    PlanMatch,
-    PlanStatus,
-    RecalledMemory,
-    RecallReason,
-    RecallStrategy,
-    Remembered,
-    RememberedPlan,
-    RetainedChain,
-    RetentionStatus,
-    Revocation,
-    Scope,
-    SourceType,
-    TemporalScope,
-)
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mnemo_pg.aclient import AsyncMnemo
+    from mnemo_pg.client import Mnemo
+    from mnemo_pg.errors import (
+        AccessError,
+        ArgumentError,
+        ConflictError,
+        LimitError,
+        MnemoError,
+        NotFoundError,
+        NotInstalledError,
+        ReadOnlyError,
+        StateError,
+        TimedOutError,
+        UnavailableError,
+        UnsupportedError,
+        VersionConflictError,
+    )
+    from mnemo_pg.types import (
+        BatchResult,
+        ChainHead,
+        ChainLine,
+        ChainReason,
+        ChainVerification,
+        ConsolidationState,
+        Event,
+        EventType,
+        ExplanationVerdict,
+        ExportedRecord,
+        ForgetStrategy,
+        Forgotten,
+        Grant,
+        Guard,
+        GuardClass,
+        GuardToken,
+        ImportedRecord,
+        Kind,
+        Level,
+        Memory,
+        MemoryStatus,
+        MemoryType,
+        NewPlan,
+        OnError,
+        Permission,
+        Plan,
+        PlanExplanation,
+        PlanMatch,
+        PlanStatus,
+        RecalledMemory,
+        RecallReason,
+        RecallStrategy,
+        Remembered,
+        RememberedPlan,
+        RetainedChain,
+        RetentionStatus,
+        Revocation,
+        Scope,
+        SourceType,
+        TemporalScope,
+    )
 
 __all__ = [
     "AccessError",
@@ -127,3 +131,23 @@ __all__ = [
     "UnsupportedError",
     "VersionConflictError",
 ]
+
+_MODULES = ("errors", "types", "statements", "client", "aclient")
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """Import a name when it is asked for: loading the driver takes pytest's plugin too long."""
+        if name in _MODULES:
+            return import_module(f"{__name__}.{name}")
+        if name in __all__:
+            for module in _MODULES:
+                found = import_module(f"{__name__}.{module}")
+                if hasattr(found, name):
+                    globals()[name] = getattr(found, name)
+                    return globals()[name]
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        """What there is, imported or not."""
+        return sorted({*globals(), *__all__, *_MODULES})
