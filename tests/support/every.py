@@ -1,0 +1,122 @@
+"""A call of every public function, found in the catalog, with arguments by the names of parameters.
+
+A new function is called by itself where its parameters have known names; where they have not, the
+error names what to add to `VALUES`.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+from psycopg.types.json import Jsonb
+
+from tests.support.calls import row, rows, scalar
+
+QUESTION = "how do I reset my password"
+APPLICATION, TENANT = "every_app", "every_tenant"
+WHO = {"agent_id": "ana", "org_id": "acme"}
+_PLAN = {"query": QUESTION, "steps": ["a", "b"], "chunk_ids": ["c"], "outcome_score": 0.9}
+
+# By parameter, or by function and parameter where a name alone does not tell.
+VALUES: dict[str, Any] = {
+    "a": ["reset", "password"],
+    "b": ["password"],
+    "bind_role.agent_id": "cem",
+    "chunk_ids": ["c"],
+    "content": "a memory of every function",
+    "from_agents": ["ben"],
+    "name": "similarity_threshold",
+    "outcome_score": 0.9,
+    "permission": "read",
+    "plans": Jsonb([_PLAN, {**_PLAN, "query": "how do I change my name"}]),
+    "query": QUESTION,
+    "steps": ["a"],
+    "text": "Works at",
+    "to_agents": ["cem"],
+    "unbind_role.agent_id": "ben",
+    "value": "0.75",
+}
+# Optional parameters without which a call does nothing, or something else.
+GIVEN = {"value", "bind_role.agent_id", "unbind_role.agent_id"}
+
+
+@dataclass(frozen=True)
+class Call:
+    """A public function and what to call it with."""
+
+    function: str
+    volatile: bool
+    arguments: dict[str, Any]
+
+    def run(self, conn: psycopg.Connection) -> list[dict[str, Any]]:
+        """Call it; in a savepoint when inside a transaction."""
+        return rows(conn, self.function, **self.arguments)
+
+
+def prepare(conn: psycopg.Connection) -> list[Call]:
+    """Fill the store with something to read and to change; a call of every public function."""
+    for role in (APPLICATION, TENANT):
+        if not scalar(conn, "SELECT count(*) FROM pg_roles WHERE rolname = %s", role):
+            conn.execute(f'CREATE ROLE "{role}" LOGIN')
+    conn.execute("SELECT mnemo.configure('experience_memory', 'on')")
+    conn.execute("SELECT mnemo.configure('similarity_threshold', '0.8')")
+    conn.execute("SELECT mnemo.grant_access(%s, 'application')", [APPLICATION])
+    conn.execute("SELECT mnemo.grant_access(%s, 'tenant')", [TENANT])
+    conn.execute("SELECT mnemo.bind_role(%s, 'acme', 'ben')", [TENANT])
+    row(conn, "remember", content="another memory", ttl="1 year", **WHO)
+    plan = row(conn, "remember_plan", **_PLAN, **WHO)["id"]
+    rows(conn, "share", id=plan, to_agents=["ben"], **WHO)
+    conn.execute("SELECT mnemo.configure('guard', 'off')")
+    exported = [json.loads(line["record"]) for line in rows(conn, "export_records")]
+    # So that an import has something to write.
+    conn.execute("SELECT mnemo.configure('guard', NULL)")
+    values = {
+        **VALUES,
+        "before": scalar(conn, "SELECT now()"),
+        "records": Jsonb(exported),
+        "id": plan,
+        "ids": [plan],
+        "role": TENANT,
+        "grant_access.role": APPLICATION,
+        "grant_access.level": "admin",
+    }
+    return [_call(values, *found) for found in conn.execute(_FUNCTIONS)]
+
+
+def drop_roles(conn: psycopg.Connection) -> None:
+    """Take the roles away that `prepare` made; of this database all that they hold."""
+    for role in (APPLICATION, TENANT):
+        conn.execute(f'DROP OWNED BY "{role}"')
+        conn.execute(f'DROP ROLE "{role}"')
+
+
+_FUNCTIONS = """
+    SELECT p.proname, p.provolatile = 'v',
+           coalesce(p.proargnames[1 : p.pronargs], '{}'), p.pronargs - p.pronargdefaults
+      FROM pg_proc AS p
+     WHERE p.pronamespace = 'mnemo'::regnamespace AND left(p.proname, 1) <> '_'
+     ORDER BY p.proname
+"""
+
+
+def _call(
+    values: dict[str, Any], function: str, volatile: bool, names: list[str], required: int
+) -> Call:
+    arguments: dict[str, Any] = {}
+    for number, parameter in enumerate(names):
+        name = parameter.removeprefix("p_")
+        own = f"{function}.{name}"
+        if own in values or ((number < required or name in GIVEN) and name in values):
+            arguments[name] = values.get(own, values.get(name))
+        elif name in WHO and function not in _ABOUT:
+            arguments[name] = WHO[name]
+        else:
+            assert number >= required, f"{own}: say in VALUES what to call it with"
+    return Call(function, volatile, arguments)
+
+
+# Whose agent_id and org_id say what it is about.
+_ABOUT = {"configure", "setting"}
