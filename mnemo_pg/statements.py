@@ -519,7 +519,7 @@ def recall(
     query: str | None,
     *,
     limit: int = 10,
-    strategy: RecallStrategy | str = RecallStrategy.RECENT,
+    strategy: RecallStrategy | str = RecallStrategy.HYBRID,
     types: Iterable[MemoryType | str] | None = None,
     scope: Scope | str | None = None,
     tags: Iterable[str] | None = None,
@@ -538,13 +538,15 @@ def recall(
 ) -> Statement[list[RecalledMemory]]:
     """The best visible memories, in order; never a plan.
 
-    Strategies: `recent` scores by age (half-life 168 hours), `exact` scores 1 whatever passes the
-    filters; newest first. Neither reads the words of `query`, which may be None. Filters hold
-    together, and None is no filter: `tags` asks for one of them, with `tags_all` for each; created
-    from `since` on, before `until`, not after `as_of`; `min_importance` lies in [0, 1]. `limit`
-    lies in 1 to 1000.
+    Strategies: `lexical` ranks by the words of `query`, `recent` scores by age (half-life 168
+    hours), `exact` scores 1 whatever passes the filters, `hybrid` fuses the ranks of the lanes
+    lexical and recency, with `weights` such as {"lexical": 1, "recency": 0.1}. Only `lexical` needs
+    a query; the others take None. Filters hold together, and None is no filter: `tags` asks for one
+    of them, with `tags_all` for each; created from `since` on, before `until`, not after `as_of`;
+    `min_importance` lies in [0, 1]. `limit` lies in 1 to 1000. `explanation` has the parts of each
+    score.
 
-        m.recall(None, tags=["travel"], since=datetime(2026, 1, 1, tzinfo=UTC))
+        m.recall("where do we eat", tags=["travel"], since=datetime(2026, 1, 1, tzinfo=UTC))
     """
     return Statement(
         "SELECT rank, id, content, owner_agent_id, memory_type, scope, importance, tags, metadata,"

@@ -113,6 +113,8 @@ class Level(StrEnum):
 class RecallStrategy(StrEnum):
     """How `recall` finds and orders memories."""
 
+    LEXICAL = "lexical"
+    HYBRID = "hybrid"
     EXACT = "exact"
     RECENT = "recent"
 

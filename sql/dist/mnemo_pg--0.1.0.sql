@@ -157,7 +157,6 @@ CREATE FUNCTION mnemo._raise_problem(
 )
 RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL SAFE
-SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 BEGIN
     IF p_problem.code IS NOT NULL THEN
@@ -178,7 +177,6 @@ CREATE FUNCTION mnemo._first_problem(
 )
 RETURNS mnemo._problem
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_problem mnemo._problem;
@@ -295,7 +293,7 @@ RETURN CASE p_set
     ]
     WHEN 'retention_status' THEN ARRAY['removed', 'broken']
     WHEN 'level' THEN ARRAY['application', 'tenant', 'admin']
-    WHEN 'recall_strategy' THEN ARRAY['exact', 'recent']
+    WHEN 'recall_strategy' THEN ARRAY['lexical', 'hybrid', 'exact', 'recent']
     WHEN 'forget_strategy' THEN ARRAY['soft_delete']
     WHEN 'guard' THEN ARRAY['strict', 'meaning', 'off']
     WHEN 'recall_reason' THEN ARRAY[
@@ -1513,7 +1511,6 @@ CREATE FUNCTION mnemo._signature_tokens_wide(
 )
 RETURNS text[]
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_text text COLLATE "C" := p_query;
@@ -3094,7 +3091,6 @@ CREATE FUNCTION mnemo._guard_capitals(
 )
 RETURNS text[]
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_token text COLLATE "C";
@@ -3131,7 +3127,6 @@ CREATE FUNCTION mnemo._guard_read(
 )
 RETURNS text[]
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_text text COLLATE "C" := mnemo._guard_split(p_query);
@@ -3295,7 +3290,6 @@ CREATE FUNCTION mnemo._guard(
     OUT names text[]
 )
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_all text[] := mnemo._guard_read(p_query);
@@ -3464,22 +3458,42 @@ END;
 COMMENT ON FUNCTION mnemo._setting_default(text) IS
     'The default of a setting; NULL for a name that is no setting.';
 
+CREATE FUNCTION mnemo._overrides(
+    p_org_id text
+)
+RETURNS jsonb
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+AS $fn$
+BEGIN
+    RETURN (
+        SELECT coalesce(jsonb_object_agg(s.name, s.value) FILTER (WHERE s.org_id = '*'), '{}')
+               || coalesce(jsonb_object_agg(s.name, s.value) FILTER (WHERE s.org_id <> '*'), '{}')
+          FROM mnemo.settings AS s
+         WHERE s.org_id = p_org_id OR s.org_id = '*'
+    );
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._overrides(text) IS
+    'What is set for an organisation (NULL: for the database) by name, all in one look: its own '
+    'values before those of the database; defaults are not in it.';
+
+CREATE FUNCTION mnemo._setting_in(
+    p_overrides jsonb,
+    p_name text
+)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN coalesce(p_overrides ->> p_name, mnemo._setting_default(p_name));
+COMMENT ON FUNCTION mnemo._setting_in(jsonb, text) IS
+    'The value in force, from what _overrides gave; NULL for no setting.';
+
 CREATE FUNCTION mnemo._setting(
     p_name text,
     p_org_id text
 )
 RETURNS text
-LANGUAGE plpgsql STABLE PARALLEL SAFE
-SET search_path = pg_catalog, mnemo, pg_temp
-AS $fn$
-BEGIN
-    RETURN coalesce(
-        (SELECT s.value FROM mnemo.settings AS s WHERE s.org_id = p_org_id AND s.name = p_name),
-        (SELECT s.value FROM mnemo.settings AS s WHERE s.org_id = '*' AND s.name = p_name),
-        mnemo._setting_default(p_name)
-    );
-END
-$fn$;
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN mnemo._setting_in(mnemo._overrides(p_org_id), p_name);
 COMMENT ON FUNCTION mnemo._setting(text, text) IS
     'The value in force for an organisation (NULL: for the database); NULL for no setting.';
 
@@ -3692,6 +3706,110 @@ COMMENT ON COLUMN mnemo.memory.temporal_scope IS 'persistent, recent_history or 
 COMMENT ON COLUMN mnemo.memory.nonce IS '16 random bytes in the hash; NULL after redaction.';
 COMMENT ON COLUMN mnemo.memory.content_hash IS
     'SHA-256 over the canonical encoding of what identifies the record (docs/hash-format.md).';
+
+-- part: 225_terms.sql
+-- The term index: one set of tables for recall and for retrieval plans. A term is a 64-bit hash of a
+-- word, see _terms; words themselves are kept in memory alone.
+
+CREATE TABLE mnemo.term_vector (
+    org_id text NOT NULL,
+    memory_id uuid NOT NULL,
+    terms bigint[] NOT NULL,
+    weights integer[] NOT NULL,
+    length integer NOT NULL,
+    rules_version integer NOT NULL,
+    CONSTRAINT term_vector_pkey PRIMARY KEY (org_id, memory_id),
+    CONSTRAINT term_vector_memory_id_fkey FOREIGN KEY (org_id, memory_id)
+        REFERENCES mnemo.memory (org_id, id) ON DELETE CASCADE,
+    CONSTRAINT term_vector_weights_check CHECK (cardinality(terms) = cardinality(weights))
+);
+COMMENT ON TABLE mnemo.term_vector IS
+    'The terms of each memory that recall can find, whoever may see it: what a record is scored by. '
+    'Plans have none.';
+COMMENT ON COLUMN mnemo.term_vector.org_id IS 'org_id of the record.';
+COMMENT ON COLUMN mnemo.term_vector.memory_id IS 'Id of the record in memory.';
+COMMENT ON COLUMN mnemo.term_vector.terms IS 'Hashes of its terms, each once.';
+COMMENT ON COLUMN mnemo.term_vector.weights IS
+    'For each term, how often it stands in a field times the weight of the field, summed over the '
+    'fields, in tenths.';
+COMMENT ON COLUMN mnemo.term_vector.length IS 'Number of its words in all fields, stop words aside.';
+COMMENT ON COLUMN mnemo.term_vector.rules_version IS 'Version of the rules that made the terms.';
+
+-- The key is the index: in each list heaviest first, then shortest, then newest, which is the order
+-- of what a single term contributes whatever the average length. Read backwards.
+CREATE TABLE mnemo.term_posting (
+    org_id text NOT NULL,
+    key bigint NOT NULL,
+    weight integer NOT NULL,
+    shortness integer NOT NULL,
+    memory_id uuid NOT NULL,
+    CONSTRAINT term_posting_pkey PRIMARY KEY (org_id, key, weight, shortness, memory_id)
+);
+CREATE INDEX term_posting_memory_id_idx ON mnemo.term_posting (org_id, memory_id);
+COMMENT ON TABLE mnemo.term_posting IS
+    'For each audience and term the list of records, derived from term_vector. No foreign key: it '
+    'would cost more than the row, and recall checks every record that it names.';
+COMMENT ON COLUMN mnemo.term_posting.org_id IS 'org_id of the record.';
+COMMENT ON COLUMN mnemo.term_posting.key IS
+    'Hash of who can see the record (owner, grantee, organisation or everyone), mixed with the term.';
+COMMENT ON COLUMN mnemo.term_posting.weight IS 'As in term_vector.weights.';
+COMMENT ON COLUMN mnemo.term_posting.shortness IS 'term_vector.length, negative.';
+COMMENT ON COLUMN mnemo.term_posting.memory_id IS 'Id of the record in memory.';
+
+-- Statistics. A write adds one row of its own to term_change and touches no row that another could
+-- be writing; sums are right in every snapshot, however many changes are not folded in yet.
+CREATE TABLE mnemo.term_total (
+    org_id text NOT NULL,
+    records bigint NOT NULL,
+    length bigint NOT NULL,
+    CONSTRAINT term_total_pkey PRIMARY KEY (org_id)
+);
+COMMENT ON TABLE mnemo.term_total IS 'Number and length of the records of each organisation.';
+COMMENT ON COLUMN mnemo.term_total.org_id IS 'The organisation; * counts the global records.';
+COMMENT ON COLUMN mnemo.term_total.records IS 'Rows in term_vector, without what is in term_change.';
+COMMENT ON COLUMN mnemo.term_total.length IS 'Sum of their lengths.';
+
+CREATE TABLE mnemo.term_frequency (
+    org_id text NOT NULL,
+    term bigint NOT NULL,
+    records bigint NOT NULL,
+    CONSTRAINT term_frequency_pkey PRIMARY KEY (org_id, term)
+);
+COMMENT ON TABLE mnemo.term_frequency IS 'In how many records of an organisation a term occurs.';
+COMMENT ON COLUMN mnemo.term_frequency.org_id IS 'The organisation; * for the global records.';
+COMMENT ON COLUMN mnemo.term_frequency.term IS 'Hash of the term.';
+COMMENT ON COLUMN mnemo.term_frequency.records IS
+    'Records with it, without what is in term_change; there is no row for 0.';
+
+CREATE TABLE mnemo.term_change (
+    org_id text NOT NULL,
+    id uuid NOT NULL,
+    records bigint NOT NULL,
+    length bigint NOT NULL,
+    terms bigint[] NOT NULL,
+    counts bigint[] NOT NULL,
+    CONSTRAINT term_change_pkey PRIMARY KEY (org_id, id),
+    CONSTRAINT term_change_counts_check CHECK (cardinality(terms) = cardinality(counts))
+);
+COMMENT ON TABLE mnemo.term_change IS
+    'Changes of the statistics that are not folded into term_total and term_frequency yet: one row '
+    'for each write and organisation.';
+COMMENT ON COLUMN mnemo.term_change.org_id IS 'The organisation; * for the global records.';
+COMMENT ON COLUMN mnemo.term_change.id IS 'UUID of version 7.';
+COMMENT ON COLUMN mnemo.term_change.records IS 'By how many records it grew, negative for shrinking.';
+COMMENT ON COLUMN mnemo.term_change.length IS 'By how much their length grew.';
+COMMENT ON COLUMN mnemo.term_change.terms IS 'Hashes of the terms whose frequency changed.';
+COMMENT ON COLUMN mnemo.term_change.counts IS 'By how much each of them changed.';
+
+-- The planner's statistics of these columns would keep what is left of people's words after erasure.
+ALTER TABLE mnemo.term_vector
+    ALTER COLUMN terms SET STATISTICS 0,
+    ALTER COLUMN weights SET STATISTICS 0;
+ALTER TABLE mnemo.term_posting ALTER COLUMN key SET STATISTICS 0;
+ALTER TABLE mnemo.term_frequency ALTER COLUMN term SET STATISTICS 0;
+ALTER TABLE mnemo.term_change
+    ALTER COLUMN terms SET STATISTICS 0,
+    ALTER COLUMN counts SET STATISTICS 0;
 
 -- part: 230_sharing.sql
 CREATE TABLE mnemo.acl (
@@ -4008,6 +4126,40 @@ $fn$;
 COMMENT ON FUNCTION mnemo._plan_of(text, uuid) IS
     'The plan with this key as typed columns; no row for a memory or an unknown id.';
 
+CREATE TYPE mnemo._plan_answer AS (
+    id uuid,
+    query text,
+    steps text[],
+    details jsonb,
+    chunk_ids text[],
+    outcome_score double precision,
+    owner_agent_id text,
+    scope text,
+    created_at timestamptz
+);
+COMMENT ON TYPE mnemo._plan_answer IS 'What a recall shows of a plan.';
+
+CREATE FUNCTION mnemo._answer(
+    p_org_id text,
+    p_id uuid
+)
+RETURNS SETOF mnemo._plan_answer
+LANGUAGE sql STABLE PARALLEL SAFE ROWS 1
+BEGIN ATOMIC
+    SELECT m.id, m.content, p.steps, nullif(p.details, 'null'), p.chunk_ids, p.outcome_score,
+           m.agent_id, m.scope, m.created_at
+      FROM (
+        SELECT k.*
+          FROM mnemo.memory AS k
+         WHERE k.org_id = p_org_id AND k.id = p_id
+        OFFSET 0
+      ) AS m
+      CROSS JOIN LATERAL jsonb_to_record(m.metadata -> 'experience_plan') AS p(
+        steps text[], details jsonb, chunk_ids text[], outcome_score double precision);
+END;
+COMMENT ON FUNCTION mnemo._answer(text, uuid) IS
+    'What a recall shows of the plan with this key; no row for an unknown id.';
+
 -- part: 300_identity.sql
 CREATE FUNCTION mnemo._effective_role() RETURNS name
 LANGUAGE sql STABLE PARALLEL RESTRICTED
@@ -4028,25 +4180,26 @@ CREATE FUNCTION mnemo._level_of(
 )
 RETURNS text
 LANGUAGE plpgsql STABLE PARALLEL SAFE
-SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
+DECLARE
+    v_found record;
 BEGIN
-    IF (SELECT r.rolsuper OR r.oid = mnemo._owner() FROM pg_roles AS r WHERE r.rolname = p_role)
+    SELECT pg_has_role(p_role, n.nspowner, 'USAGE') AS as_owner, n.nspowner,
+           (SELECT min(array_position(ARRAY['tenant', 'application', 'admin'], l.level))
+              FROM mnemo.role_level AS l
+             WHERE pg_has_role(p_role, to_regrole(quote_ident(l.role_name))::oid, 'USAGE')) AS place
+      INTO v_found
+      FROM pg_namespace AS n
+     WHERE n.nspname = 'mnemo';
+    -- A superuser has every role, and so every row.
+    IF v_found.as_owner AND (
+        SELECT r.rolsuper OR r.oid = v_found.nspowner FROM pg_roles AS r WHERE r.rolname = p_role)
     THEN
         RETURN 'admin';
     END IF;
-    RETURN (
-        SELECT x.level
-          FROM (
-            SELECT l.level
-              FROM mnemo.role_level AS l
-              JOIN pg_roles AS g ON g.rolname = l.role_name
-             WHERE pg_has_role(p_role, g.oid, 'USAGE')
-             UNION ALL
-            SELECT 'admin' WHERE pg_has_role(p_role, mnemo._owner(), 'USAGE')
-          ) AS x
-         ORDER BY array_position(ARRAY['tenant', 'application', 'admin'], x.level)
-         LIMIT 1
+    RETURN coalesce(
+        (ARRAY['tenant', 'application', 'admin'])[v_found.place],
+        CASE WHEN v_found.as_owner THEN 'admin' END
     );
 END
 $fn$;
@@ -4056,7 +4209,6 @@ COMMENT ON FUNCTION mnemo._level_of(name) IS
 
 CREATE FUNCTION mnemo._level() RETURNS text
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
-SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_role name := mnemo._effective_role();
@@ -4091,7 +4243,6 @@ CREATE FUNCTION mnemo._identify(
     OUT problem mnemo._problem
 )
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
-SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_bound record;
@@ -4116,7 +4267,6 @@ CREATE FUNCTION mnemo._bound_orgs(
 )
 RETURNS text[]
 LANGUAGE plpgsql STABLE PARALLEL SAFE
-SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 BEGIN
     RETURN (
@@ -4217,14 +4367,15 @@ CREATE FUNCTION mnemo._enter(
     OUT agent_id text
 )
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
-SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_identity record;
 BEGIN
     level := mnemo._level();
-    SELECT * INTO v_identity FROM mnemo._identify(level, p_agent_id, p_org_id);
-    PERFORM mnemo._raise_problem(v_identity.problem);
+    v_identity := mnemo._identify(level, p_agent_id, p_org_id);
+    IF (v_identity.problem).code IS NOT NULL THEN
+        PERFORM mnemo._raise_problem(v_identity.problem);
+    END IF;
     org_id := v_identity.org_id;
     agent_id := v_identity.agent_id;
 END
@@ -4239,7 +4390,6 @@ CREATE FUNCTION mnemo._identity_problem(
 )
 RETURNS mnemo._problem
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 BEGIN
     IF NOT mnemo._is_identifier(p_org_id) THEN
@@ -4271,7 +4421,6 @@ CREATE FUNCTION mnemo._caller(
     OUT agent_id text
 )
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
-SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 BEGIN
     SELECT e.level, e.org_id, e.agent_id INTO level, org_id, agent_id
@@ -4948,6 +5097,7 @@ SET extra_float_digits = 1
 AS $fn$
 BEGIN
     INSERT INTO mnemo.memory SELECT r.* FROM unnest(p_records) AS r;
+    PERFORM mnemo._index_terms(p_records);
     INSERT INTO mnemo.event (
         org_id, id, agent_id, event_type, memory_org_id, memory_id, actor_org_id, actor_agent_id,
         happened_at, content_hash, changes
@@ -5392,6 +5542,549 @@ COMMENT ON FUNCTION mnemo.remember(
     'tag or key; 54000 over a limit; 55000 embedding given but not enabled; 40001 the key was used '
     'by a concurrent transaction.';
 
+-- part: 470_terms.sql
+-- The terms of a text: its words in lower case, without accents and plurals, pairs of characters for
+-- scripts without spaces, identifiers whole and in parts. As for signatures the rules work on the
+-- whole text, words being kept apart by single spaces.
+
+CREATE FUNCTION mnemo._terms_version()
+RETURNS integer
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN 1;
+COMMENT ON FUNCTION mnemo._terms_version() IS
+    'Version of the rules of _terms and _record_terms, kept with each record; it grows whenever a '
+    'record could get other terms. Never NULL. Raises nothing.';
+
+CREATE FUNCTION mnemo._fold_wide(
+    p_text text
+)
+RETURNS text
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_text text COLLATE "C" := p_text;
+BEGIN
+    IF v_text ~ ('[^' || mnemo._unicode_stable() || ']') THEN
+        v_text := mnemo._pin(v_text);
+    END IF;
+    v_text := mnemo._lower(v_text);
+    IF v_text ~ E'[\\u00E0-\\u017E]' THEN
+        RETURN translate(v_text,
+            E'\u00E0\u00E1\u00E2\u00E3\u00E4\u00E5\u00E7\u00E8\u00E9\u00EA\u00EB\u00EC\u00ED'
+            '\u00EE\u00EF\u00F1\u00F2\u00F3\u00F4\u00F5\u00F6\u00F9\u00FA\u00FB\u00FC\u00FD'
+            '\u00FF\u0101\u0103\u0105\u0107\u0109\u010B\u010D\u010F\u0113\u0115\u0117\u0119'
+            '\u011B\u011D\u011F\u0121\u0123\u0125\u0129\u012B\u012D\u012F\u0135\u0137\u013A'
+            '\u013C\u013E\u0144\u0146\u0148\u014D\u014F\u0151\u0155\u0157\u0159\u015B\u015D'
+            '\u015F\u0161\u0163\u0165\u0169\u016B\u016D\u016F\u0171\u0173\u0175\u0177\u017A'
+            '\u017C\u017E',
+            'aaaaaaceeeeiiiinooooouuuuyyaaaccccdeeeeegggghiiiijklllnnnooorrrssssttuuuuuuwyzzz');
+    END IF;
+    RETURN v_text;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._fold_wide(text) IS
+    'A text in the normal form NFC of Unicode 14.0 and in lower case, Latin letters without their '
+    'accents (U+00E0 to U+017E). NULL gives NULL. Raises nothing.';
+
+CREATE FUNCTION mnemo._fold_plurals(
+    p_tokens text
+)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+-- The singular is changed alike where the plural does not tell it: movie and movies give movy, cache
+-- and caches cach. What counts is that both become one.
+RETURN regexp_replace(regexp_replace(regexp_replace(regexp_replace(
+    p_tokens COLLATE "C",
+    ' ([a-z]{2,})ies?(?= )', E' \\1y', 'g'),
+    ' ([a-z]{2,}o)es?(?= )', E' \\1', 'g'),
+    ' ([a-z]+(?:ss|sh|ch|us|x|z))es?(?= )', E' \\1', 'g'),
+    ' ([a-z]{2,}[a-hj-rtv-z])s(?= )', E' \\1', 'g');
+COMMENT ON FUNCTION mnemo._fold_plurals(text) IS
+    'Tokens with one space before, between and after them, English plurals and singulars made one; '
+    'only words of four ASCII letters or more, and nothing but their endings. NULL gives NULL. '
+    'Raises nothing.';
+
+CREATE FUNCTION mnemo._pairs(
+    p_tokens text
+)
+RETURNS text[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (
+    SELECT array_agg(CASE WHEN t.after = ' ' THEN t.letter ELSE t.letter || t.after END)
+      FROM (
+        SELECT string_to_array(' ' || string_agg(m.run[1], ' ') || ' ', NULL) AS letters
+          FROM regexp_matches(p_tokens COLLATE "C", mnemo._unspaced_run(), 'g') AS m(run)
+      ) AS r
+     CROSS JOIN unnest(r.letters, r.letters[2:], r.letters[3:]) AS t(before, letter, after)
+     WHERE t.letter <> ' '
+       AND (t.after <> ' ' OR t.before = ' ')
+);
+COMMENT ON FUNCTION mnemo._pairs(text) IS
+    'The pairs of neighbours in the runs of scripts without spaces; the character itself for a run '
+    'of one. NULL for none. Raises nothing.';
+
+CREATE FUNCTION mnemo._identifiers(
+    p_text text,
+    p_gap text
+)
+RETURNS text[]
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    RETURN ARRAY(
+        SELECT i.name
+          FROM (
+            SELECT btrim(t.piece, '_./:@#-') AS name
+              FROM unnest(string_to_array(
+                    regexp_replace(p_text COLLATE "C", p_gap, ' ', 'g'), ' ')) AS t(piece)
+             WHERE length(t.piece) BETWEEN 3 AND 256
+          ) AS i
+         WHERE i.name COLLATE "C" ~ '[_./:@#-]' AND i.name COLLATE "C" ~ '[0-9_.@]'
+           AND i.name COLLATE "C" !~ ('[' || mnemo._unicode_unspaced() || ']')
+    );
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._identifiers(text, text) IS
+    'The identifiers in a folded text, whole: words joined by any of - _ . / : @ # with a digit, a '
+    'dot, an underscore or an @ among them. p_gap: pattern for what stands between them. Raises '
+    'nothing.';
+
+CREATE FUNCTION mnemo._terms(
+    p_text text
+)
+RETURNS text[]
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_wide boolean := octet_length(p_text) <> char_length(p_text);
+    v_text text COLLATE "C";
+    v_tokens text COLLATE "C";
+    v_terms text[];
+BEGIN
+    IF p_text IS NULL THEN
+        RETURN '{}';
+    END IF;
+    IF v_wide THEN
+        v_text := mnemo._fold_wide(p_text);
+        v_tokens := regexp_replace(' ' || v_text || ' ', mnemo._token_gap(), ' ', 'g');
+        IF v_tokens ~ ('[' || mnemo._unicode_unspaced() || ']') THEN
+            v_terms := mnemo._pairs(v_tokens);
+            v_tokens := regexp_replace(v_tokens, '(?:' || mnemo._unspaced_run() || '| )+', ' ', 'g');
+        END IF;
+    ELSE
+        v_text := lower(p_text COLLATE "C");
+        v_tokens := regexp_replace(' ' || v_text || ' ', '[^a-z0-9]+', ' ', 'g');
+    END IF;
+    v_terms := string_to_array(btrim(mnemo._fold_plurals(v_tokens), ' '), ' ') || v_terms;
+    IF v_text ~ '[^ ][_./:@#-][^ ]' THEN
+        RETURN v_terms || mnemo._identifiers(v_text,
+            CASE WHEN v_wide
+            THEN '[^' || mnemo._unicode_word() || mnemo._unicode_hangul() || mnemo._unicode_mark()
+                || E'\\u302E\\u302F_./:@#-]+'
+            ELSE '[^a-z0-9_./:@#-]+' END);
+    END IF;
+    RETURN v_terms;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._terms(text) IS
+    'The terms of a text, with repetitions, stop words included: words in lower case without accents '
+    'and English plurals, pairs of characters of scripts without spaces, identifiers whole besides '
+    'their parts. The same on every server and in every locale. Empty for NULL. Raises nothing.';
+
+-- part: 471_term_words.sql
+CREATE FUNCTION mnemo._stop_words()
+RETURNS text[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ARRAY[
+    'a', 'an', 'the', 'and', 'or', 'but', 'if', 'then', 'than', 'so', 'of', 'to', 'in', 'on', 'at',
+    'by', 'for', 'from', 'with', 'as', 'into', 'onto', 'is', 'are', 'was', 'were', 'be', 'been',
+    'being', 'am', 'do', 'doe', 'did', 'done', 'have', 'has', 'had', 'having', 'will', 'would',
+    'shall', 'should', 'can', 'could', 'may', 'might', 'must', 'i', 'you', 'he', 'she', 'it', 'we',
+    'they', 'me', 'him', 'us', 'them', 'my', 'your', 'his', 'her', 'its', 'our', 'their', 'mine',
+    'this', 'that', 'these', 'those', 'there', 'here', 'what',
+    'which', 'who', 'whom', 'whose', 'when', 'where', 'why', 'how', 'not', 'no', 'nor', 's', 't',
+    'd', 'll', 've', 're', 'm'
+]::text[];
+COMMENT ON FUNCTION mnemo._stop_words() IS
+    'English words, as _terms folds them, that are neither indexed nor searched for. Words of other '
+    'languages are all kept.';
+
+CREATE FUNCTION mnemo._weak_words()
+RETURNS text[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ARRAY[
+    'user', 'people', 'person', 'thing', 'something', 'anything', 'everything', 'nothing', 'someone',
+    'anyone', 'everyone', 'stuff', 'kind', 'sort', 'type', 'way', 'lot', 'number', 'name', 'like',
+    'love', 'want', 'need', 'prefer', 'enjoy', 'favourite', 'favorite', 'usual', 'usually', 'alway',
+    'often', 'ever', 'never', 'also', 'just', 'really', 'very', 'much', 'many', 'more', 'most', 'some',
+    'any', 'all', 'every', 'each', 'other', 'another', 'same', 'only', 'own', 'good', 'great', 'best',
+    'better', 'new', 'old', 'get', 'got', 'go', 'going', 'went', 'gone', 'come', 'came', 'make',
+    'made', 'take', 'took', 'use', 'used', 'using', 'think', 'thought', 'know', 'known', 'knew', 'say',
+    'said', 'tell', 'told', 'ask', 'asked', 'remember', 'recall', 'remind', 'find', 'found', 'show',
+    'give', 'gave', 'look', 'see', 'seen', 'let', 'put', 'please', 'about', 'after', 'before', 'again',
+    'now', 'still', 'yet', 'too', 'out', 'up', 'down', 'over', 'off', 'back', 'one', 'time'
+]::text[];
+COMMENT ON FUNCTION mnemo._weak_words() IS
+    'English words, as _terms folds them, that rank a record and never admit it: a record that shares '
+    'nothing else with a query is no answer to it.';
+
+CREATE FUNCTION mnemo._record_terms(
+    p_record mnemo.memory,
+    OUT terms bigint[],
+    OUT weights integer[],
+    OUT length integer
+)
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    SELECT coalesce(array_agg(h.hash ORDER BY h.hash), '{}'),
+           coalesce(array_agg(h.weight ORDER BY h.hash), '{}'),
+           coalesce(sum(h.occurrences), 0)
+      INTO terms, weights, length
+      FROM (
+        SELECT mnemo._hash64(t.term) AS hash, t.weight, t.occurrences
+          FROM (
+            SELECT u.term, least(sum(f.weight), 1000000)::integer AS weight,
+                   count(*) AS occurrences
+              FROM (VALUES
+                    (10, p_record.content),
+                    (30, p_record.subject),
+                    (30, array_to_string(p_record.entities, ' ')),
+                    (25, array_to_string(p_record.aliases, ' ')),
+                    (22, p_record.predicate),
+                    (20, array_to_string(p_record.tags, ' ')),
+                    (15, p_record.location)
+                ) AS f(weight, words)
+              CROSS JOIN LATERAL unnest(mnemo._terms(f.words)) AS u(term)
+             WHERE f.words <> '' AND u.term COLLATE "C" <> ALL (mnemo._stop_words())
+             GROUP BY u.term
+             ORDER BY weight DESC, u.term COLLATE "C"
+             LIMIT 20000
+          ) AS t
+      ) AS h;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._record_terms(mnemo.memory) IS
+    'The hashes of a record''s terms, the weight of each in tenths (subject and entities 30, aliases '
+    '25, predicate 22, tags 20, location 15, content 10, summed over occurrences), and the number of '
+    'words. Of more than 20,000 terms the heaviest are kept. Empty for a redacted record.';
+
+-- part: 475_term_statistics.sql
+CREATE FUNCTION mnemo._compact_terms(
+    p_org_id text
+)
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_folded bigint;
+BEGIN
+    -- One at a time, and nobody waits: what another is folding in is left to it. Under a snapshot of
+    -- the whole transaction, rows that another has folded in would be an error.
+    IF current_setting('transaction_isolation') <> 'read committed'
+        OR NOT pg_try_advisory_xact_lock(mnemo._hash64('term statistics ' || p_org_id))
+    THEN
+        RETURN 0;
+    END IF;
+    WITH gone AS MATERIALIZED (
+        DELETE FROM mnemo.term_change AS c WHERE c.org_id = p_org_id
+        RETURNING c.records, c.length, c.terms, c.counts
+    ), total AS (
+        INSERT INTO mnemo.term_total AS t (org_id, records, length)
+        SELECT p_org_id, sum(g.records), sum(g.length) FROM gone AS g HAVING count(*) > 0
+        ON CONFLICT ON CONSTRAINT term_total_pkey DO UPDATE
+           SET records = t.records + excluded.records, length = t.length + excluded.length
+    ), frequency AS (
+        INSERT INTO mnemo.term_frequency AS f (org_id, term, records)
+        SELECT p_org_id, u.term, sum(u.count)
+          FROM gone AS g CROSS JOIN LATERAL unnest(g.terms, g.counts) AS u(term, count)
+         GROUP BY u.term
+        HAVING sum(u.count) <> 0
+         ORDER BY u.term
+        ON CONFLICT ON CONSTRAINT term_frequency_pkey DO UPDATE
+           SET records = f.records + excluded.records
+        RETURNING f.term, f.records
+    )
+    SELECT (SELECT count(*) FROM gone) INTO v_folded;
+    -- A term that nobody's record has any more leaves no trace.
+    DELETE FROM mnemo.term_frequency AS f WHERE f.org_id = p_org_id AND f.records = 0;
+    RETURN v_folded;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._compact_terms(text) IS
+    'Folds the rows of term_change of an organisation into its statistics and returns how many there '
+    'were. Never waits: 0 when another transaction is at it, or under another isolation level than '
+    'read committed. The statistics are the same before and after.';
+
+-- part: 476_term_index.sql
+CREATE FUNCTION mnemo._change_terms(
+    p_org_id text,
+    p_records bigint,
+    p_length bigint,
+    p_terms bigint[],
+    p_counts bigint[]
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    INSERT INTO mnemo.term_change (org_id, id, records, length, terms, counts)
+    VALUES (p_org_id, mnemo._new_id(), p_records, p_length, coalesce(p_terms, '{}'),
+        coalesce(p_counts, '{}'));
+    -- So that readers never add up many: large changes at once, small ones by the dozen.
+    IF abs(p_records) >= 64 OR (
+        SELECT count(*) FROM (
+            SELECT FROM mnemo.term_change AS c WHERE c.org_id = p_org_id LIMIT 64
+        ) AS c
+    ) >= 64 THEN
+        PERFORM mnemo._compact_terms(p_org_id);
+    END IF;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._change_terms(text, bigint, bigint, bigint[], bigint[]) IS
+    'Writes a change of the statistics of an organisation: by how many records, words and records of '
+    'each term it grew. Folds in what has piled up.';
+
+CREATE FUNCTION mnemo._index_terms(
+    p_records mnemo.memory[]
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_change record;
+BEGIN
+    FOR v_change IN
+        WITH made AS MATERIALIZED (
+            SELECT r.org_id, r.id, t.terms, t.weights, t.length,
+                   mnemo._plan_audience(r, NULL) AS audience
+              FROM unnest(p_records) AS r
+              CROSS JOIN LATERAL mnemo._record_terms(r) AS t
+             WHERE NOT r.tags @> ARRAY['__experience_plan__']
+        ), vector AS (
+            INSERT INTO mnemo.term_vector (
+                org_id, memory_id, terms, weights, length, rules_version
+            )
+            SELECT m.org_id, m.id, m.terms, m.weights, m.length, mnemo._terms_version()
+              FROM made AS m
+        ), posting AS (
+            INSERT INTO mnemo.term_posting (org_id, key, weight, shortness, memory_id)
+            SELECT m.org_id, m.audience # u.term, u.weight, -m.length, m.id
+              FROM made AS m CROSS JOIN LATERAL unnest(m.terms, m.weights) AS u(term, weight)
+        )
+        SELECT t.org_id, t.records, t.length, c.terms, c.counts
+          FROM (
+            SELECT m.org_id, count(*) AS records, sum(m.length)::bigint AS length
+              FROM made AS m
+             GROUP BY m.org_id
+             ORDER BY m.org_id
+          ) AS t
+          CROSS JOIN LATERAL (
+            SELECT array_agg(n.term) AS terms, array_agg(n.count) AS counts
+              FROM (
+                SELECT u.term, count(*) AS count
+                  FROM made AS m CROSS JOIN LATERAL unnest(m.terms) AS u(term)
+                 WHERE m.org_id = t.org_id
+                 GROUP BY u.term
+              ) AS n
+          ) AS c
+    LOOP
+        PERFORM mnemo._change_terms(v_change.org_id, v_change.records, v_change.length,
+            v_change.terms, v_change.counts);
+    END LOOP;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._index_terms(mnemo.memory[]) IS
+    'Puts records that have just been written, and have no grants, into the term index and its '
+    'statistics; leaves plans out.';
+
+CREATE FUNCTION mnemo._unindex_terms(
+    p_org_id text,
+    p_ids uuid[]
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_change record;
+BEGIN
+    WITH gone AS MATERIALIZED (
+        DELETE FROM mnemo.term_vector AS v
+         WHERE v.org_id = p_org_id AND v.memory_id = ANY (p_ids)
+        RETURNING v.terms, v.length
+    ), posting AS (
+        DELETE FROM mnemo.term_posting AS p
+         WHERE p.org_id = p_org_id AND p.memory_id = ANY (p_ids)
+    )
+    SELECT t.records, t.length, c.terms, c.counts INTO v_change
+      FROM (SELECT count(*) AS records, sum(g.length)::bigint AS length FROM gone AS g) AS t
+      CROSS JOIN (
+        SELECT array_agg(n.term) AS terms, array_agg(-n.count) AS counts
+          FROM (
+            SELECT u.term, count(*) AS count
+              FROM gone AS g CROSS JOIN LATERAL unnest(g.terms) AS u(term)
+             GROUP BY u.term
+          ) AS n
+      ) AS c;
+    IF v_change.records > 0 THEN
+        PERFORM mnemo._change_terms(p_org_id, -v_change.records, -v_change.length,
+            v_change.terms, v_change.counts);
+    END IF;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._unindex_terms(text, uuid[]) IS
+    'Takes records of an organisation out of the term index and its statistics, whoever they are '
+    'shared with, so that no recall by words finds them. Nothing happens for those that are not in '
+    'it. To be called before the records are deleted.';
+
+CREATE FUNCTION mnemo._index_grants(
+    p_org_id text,
+    p_id uuid
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    -- Of a shared record a grantee has a list of its own; whoever sees a public one needs none.
+    WITH wanted AS MATERIALIZED (
+        SELECT a.audience # u.term AS key, u.weight, -v.length AS shortness
+          FROM mnemo.term_vector AS v
+          JOIN mnemo.memory AS m ON m.org_id = v.org_id AND m.id = v.memory_id
+          CROSS JOIN LATERAL (
+            SELECT mnemo._plan_audience(m, NULL) AS audience
+            UNION
+            SELECT mnemo._audience('grantee', g.org_id, g.agent_id, NULL)
+              FROM mnemo.acl AS g
+             WHERE g.org_id = p_org_id AND g.memory_id = p_id AND m.scope = 'shared'
+          ) AS a
+          CROSS JOIN LATERAL unnest(v.terms, v.weights) AS u(term, weight)
+         WHERE v.org_id = p_org_id AND v.memory_id = p_id AND m.org_id = p_org_id
+    ), gone AS (
+        DELETE FROM mnemo.term_posting AS p
+         WHERE p.org_id = p_org_id AND p.memory_id = p_id
+           AND NOT EXISTS (SELECT FROM wanted AS w WHERE w.key = p.key)
+    )
+    INSERT INTO mnemo.term_posting AS p (org_id, key, weight, shortness, memory_id)
+    SELECT p_org_id, w.key, w.weight, w.shortness, p_id
+      FROM wanted AS w
+    ON CONFLICT ON CONSTRAINT term_posting_pkey DO NOTHING;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._index_grants(text, uuid) IS
+    'Brings the term index in step with the scope and the grants of a record that is in it.';
+
+CREATE FUNCTION mnemo._reindex_terms(
+    p_records mnemo.memory[]
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_record mnemo.memory;
+BEGIN
+    FOREACH v_record IN ARRAY p_records LOOP
+        PERFORM mnemo._unindex_terms(v_record.org_id, ARRAY[v_record.id]);
+        PERFORM mnemo._index_terms(ARRAY[v_record]);
+        PERFORM mnemo._index_grants(v_record.org_id, v_record.id);
+    END LOOP;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._reindex_terms(mnemo.memory[]) IS
+    'Makes the terms of records anew, for any change of words, scope or grants.';
+
+-- part: 480_query_terms.sql
+CREATE FUNCTION mnemo._query_terms(
+    p_query text,
+    p_org_id text
+)
+RETURNS TABLE (
+    place bigint,
+    word text,
+    term bigint,
+    admits boolean,
+    idf double precision,
+    average_length double precision
+)
+LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 8
+SET search_path = pg_catalog, mnemo, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+BEGIN
+    RETURN QUERY
+    WITH asked AS MATERIALIZED (
+        SELECT t.word, mnemo._hash64(t.word) AS hash
+          FROM (
+            SELECT DISTINCT u.word COLLATE "C" AS word
+              FROM unnest(mnemo._terms(p_query)) AS u(word)
+             WHERE u.word COLLATE "C" <> ALL (mnemo._stop_words())
+          ) AS t
+    ), change AS MATERIALIZED (
+        SELECT c.records, c.length, c.terms, c.counts
+          FROM mnemo.term_change AS c
+         WHERE c.org_id = p_org_id
+    ), total AS MATERIALIZED (
+        SELECT coalesce(sum(s.records), 0)::double precision AS records,
+               coalesce(sum(s.length), 0)::double precision AS length
+          FROM (
+            SELECT t.records, t.length FROM mnemo.term_total AS t WHERE t.org_id = p_org_id
+            UNION ALL
+            SELECT c.records, c.length FROM change AS c
+          ) AS s
+    ), frequency AS MATERIALIZED (
+        SELECT a.word, a.hash,
+               (coalesce((
+                    SELECT f.records FROM mnemo.term_frequency AS f
+                     WHERE f.org_id = p_org_id AND f.term = a.hash
+                ), 0) + coalesce((
+                    SELECT sum(c.counts[array_position(c.terms, a.hash)]) FROM change AS c
+                ), 0))::double precision AS records
+          FROM asked AS a
+    ), rated AS MATERIALIZED (
+        SELECT f.word, f.hash,
+               ln(1 + (t.records - f.records + 0.5) / (f.records + 0.5)) AS idf,
+               CASE WHEN t.length > 0 THEN t.length / t.records ELSE 10 END AS average_length
+          FROM frequency AS f CROSS JOIN total AS t
+    )
+    SELECT row_number() OVER (ORDER BY r.idf DESC, r.word COLLATE "C"), r.word, r.hash,
+           r.word COLLATE "C" <> ALL (mnemo._weak_words()), r.idf, r.average_length
+      FROM rated AS r
+     ORDER BY r.idf DESC, r.word COLLATE "C"
+     LIMIT 64;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._query_terms(text, text) IS
+    'The terms of a query, at most the 64 rarest, rarest first: the word, its hash, whether it may '
+    'admit a record, and from the records of the organisation alone its inverse document frequency '
+    'ln(1 + (N - n + 0.5) / (n + 0.5)) and the average length, 10 while there is no record. No row '
+    'for a query without words.';
+
+CREATE FUNCTION mnemo._term_score(
+    p_idf double precision,
+    p_weight integer,
+    p_length integer,
+    p_average_length double precision
+)
+RETURNS double precision
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+-- k1 = 1.2, b = 0.75; weights are tenths.
+RETURN p_idf * 2.2 * p_weight / (p_weight + 3.0 + 9.0 * p_length / p_average_length);
+COMMENT ON FUNCTION mnemo._term_score(double precision, integer, integer, double precision) IS
+    'What a term contributes to the score of a record: BM25 (Robertson and Zaragoza, 2009) with '
+    'k1 = 1.2 and b = 0.75 over the weighted frequency. Grows with the weight, falls with the length.';
+
+
 -- part: 500_visibility.sql
 CREATE FUNCTION mnemo._is_live(
     p_record mnemo.memory,
@@ -5720,7 +6413,549 @@ COMMENT ON FUNCTION mnemo.get_memories(uuid[], text, text) IS
     'invisible give no row. Errors: 42501 no access; 22023 NULL, empty list, NULL element; 54000 '
     'over 10,000 ids.';
 
--- part: 515_recall.sql
+-- part: 515_recallable.sql
+CREATE TYPE mnemo._recall_filter AS (
+    types text[],
+    scope text,
+    tags text[],
+    tags_all boolean,
+    min_importance double precision,
+    thread_id text,
+    source_types text[],
+    since timestamptz,
+    until timestamptz,
+    as_of timestamptz
+);
+COMMENT ON TYPE mnemo._recall_filter IS
+    'The filters of mnemo.recall; a NULL lets all records pass.';
+
+CREATE FUNCTION mnemo._passes(
+    p_record mnemo.memory,
+    p_filter mnemo._recall_filter
+)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN NOT (p_record).tags @> ARRAY['__experience_plan__']
+    AND ((p_filter).types IS NULL OR (p_record).memory_type = ANY ((p_filter).types))
+    AND ((p_filter).scope IS NULL OR (p_record).scope = (p_filter).scope)
+    AND ((p_filter).tags IS NULL
+        OR CASE WHEN (p_filter).tags_all THEN (p_record).tags @> (p_filter).tags
+           ELSE (p_record).tags && (p_filter).tags END)
+    AND ((p_filter).min_importance IS NULL
+        OR (p_record).importance >= (p_filter).min_importance)
+    AND ((p_filter).thread_id IS NULL OR (p_record).thread_id = (p_filter).thread_id)
+    AND ((p_filter).source_types IS NULL
+        OR (p_record).source_type = ANY ((p_filter).source_types))
+    AND ((p_filter).since IS NULL OR (p_record).created_at >= (p_filter).since)
+    AND ((p_filter).until IS NULL OR (p_record).created_at < (p_filter).until)
+    AND ((p_filter).as_of IS NULL OR (p_record).created_at <= (p_filter).as_of);
+COMMENT ON FUNCTION mnemo._passes(mnemo.memory, mnemo._recall_filter) IS
+    'Whether a record is no plan and passes the filters of mnemo.recall.';
+
+CREATE FUNCTION mnemo._record(
+    p_org_id text,
+    p_id uuid
+)
+RETURNS SETOF mnemo.memory
+LANGUAGE sql STABLE PARALLEL SAFE
+-- The fence keeps this a look-up by key, whatever the planner thinks of an organisation's size.
+BEGIN ATOMIC
+    SELECT m.* FROM mnemo.memory AS m WHERE m.org_id = p_org_id AND m.id = p_id OFFSET 0;
+END;
+COMMENT ON FUNCTION mnemo._record(text, uuid) IS 'The record with this key, in any state.';
+
+CREATE FUNCTION mnemo._recallable(
+    p_audience bigint,
+    p_id uuid,
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz,
+    p_filter mnemo._recall_filter
+)
+RETURNS TABLE (id uuid)
+LANGUAGE sql STABLE PARALLEL SAFE
+-- What _visible says, for one record: which way the agent sees it is known, and a look-up by key.
+BEGIN ATOMIC
+    SELECT m.id
+      FROM mnemo._record(p_org_id, p_id) AS m
+     WHERE p_audience < 4 AND mnemo._is_live(m, p_now) AND mnemo._passes(m, p_filter)
+       AND CASE p_audience
+           WHEN 1 THEN m.origin_org_id = p_org_id AND m.agent_id = p_agent_id
+                   AND m.scope <> 'public'
+           WHEN 2 THEN m.scope = 'public'
+           WHEN 3 THEN m.scope = 'shared' AND m.agent_id <> p_agent_id AND EXISTS (
+                SELECT
+                  FROM (
+                    SELECT a.expires_at
+                      FROM mnemo.acl AS a
+                     WHERE a.org_id = p_org_id AND a.memory_id = p_id AND a.agent_id = p_agent_id
+                    OFFSET 0
+                  ) AS g
+                 WHERE g.expires_at IS NULL OR g.expires_at > p_now
+           )
+           END
+    UNION ALL
+    SELECT m.id
+      FROM mnemo._record('*', p_id) AS m
+     WHERE p_audience = 4 AND mnemo._is_live(m, p_now) AND mnemo._passes(m, p_filter);
+END;
+COMMENT ON FUNCTION mnemo._recallable(
+    bigint, uuid, text, text, timestamptz, mnemo._recall_filter
+) IS
+    'One row if a record that a list of the term index names is one that the agent may read, passes '
+    'the filters, and belongs to that list''s audience: 1 the owner, 2 the organisation, 3 a '
+    'grantee, 4 everyone. So a record counts in one list only, and what an index still names counts '
+    'in none.';
+
+-- part: 516_lexical.sql
+-- Exact best-first search over lists that may be long. Each list of a term and an audience is in the
+-- order of what its term contributes, so the first entry not read bounds all that follow (Fagin,
+-- Lotem, Naor: threshold algorithm, PODS 2001; Turtle, Flood: MaxScore, IPM 1995). A pass reads the
+-- head of each list; lists of words that only rank are never read, only bounded. Records that were
+-- met are scored from their own terms where a bound leaves it open. If what was not met cannot reach
+-- the worst of the answer, the answer is exact and the pass is the last; else the next reads more.
+
+CREATE FUNCTION mnemo._exact_score(
+    p_org_id text,
+    p_id uuid,
+    p_terms bigint[],
+    p_idfs double precision[],
+    p_average_length double precision
+)
+RETURNS TABLE (score double precision)
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT sum(mnemo._term_score(
+               q.idf, v.weights[array_position(v.terms, q.term)], v.length, p_average_length))
+      FROM mnemo.term_vector AS v
+      CROSS JOIN LATERAL unnest(p_terms, p_idfs) AS q(term, idf)
+     WHERE v.org_id = p_org_id AND v.memory_id = p_id;
+END;
+COMMENT ON FUNCTION mnemo._exact_score(
+    text, uuid, bigint[], double precision[], double precision
+) IS 'The sum of what the terms contribute to a record; NULL when it has none of them.';
+
+CREATE FUNCTION mnemo._round_score(
+    p_score double precision
+)
+RETURNS double precision
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN round(p_score * 1e9) / 1e9;
+COMMENT ON FUNCTION mnemo._round_score(double precision) IS
+    'A score to nine decimals: equal sums are equal whatever the order of their parts.';
+
+CREATE FUNCTION mnemo._lexical_pass(
+    p_terms bigint[],
+    p_admits boolean[],
+    p_idfs double precision[],
+    p_average_length double precision,
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz,
+    p_filter mnemo._recall_filter,
+    p_limit bigint,
+    p_cap bigint
+)
+RETURNS TABLE (rank bigint, org_id text, id uuid, score double precision, complete boolean)
+LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 10
+SET search_path = pg_catalog, mnemo, pg_temp
+-- One plan for all arguments, good for lists of any length.
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET enable_sort = off
+SET enable_mergejoin = off
+SET jit = off
+AS $fn$
+DECLARE
+    -- In the order that _recallable counts them.
+    v_audiences bigint[] := ARRAY[
+        mnemo._audience('owner', p_org_id, p_agent_id, NULL),
+        mnemo._audience('public', p_org_id, NULL, NULL),
+        mnemo._audience('grantee', p_org_id, p_agent_id, NULL),
+        mnemo._audience('global', NULL, NULL, NULL)
+    ];
+BEGIN
+    RETURN QUERY
+    WITH list AS MATERIALIZED (
+        SELECT a.place AS audience,
+               q.place, q.admits, q.idf, a.audience # q.term AS key,
+               CASE WHEN q.admits OR p_cap IS NULL THEN p_cap ELSE 0 END AS cap
+          FROM unnest(p_terms, p_admits, p_idfs) WITH ORDINALITY AS q(term, admits, idf, place)
+          CROSS JOIN unnest(v_audiences) WITH ORDINALITY AS a(audience, place)
+    ), entry AS MATERIALIZED (
+        SELECT l.audience, l.place, l.admits, l.idf, e.number > l.cap AS last, e.weight, e.length,
+               e.memory_id, mnemo._term_score(l.idf, e.weight, e.length, p_average_length) AS part
+          FROM list AS l
+          CROSS JOIN LATERAL (
+            SELECT p.weight, -p.shortness AS length, p.memory_id,
+                   row_number() OVER (
+                       ORDER BY p.weight DESC, p.shortness DESC, p.memory_id DESC) AS number
+              FROM mnemo.term_posting AS p
+             WHERE p.org_id = p_org_id AND p.key = l.key
+             ORDER BY p.weight DESC, p.shortness DESC, p.memory_id DESC
+             LIMIT l.cap + 1
+          ) AS e
+         WHERE l.audience < 4
+        UNION ALL
+        SELECT l.audience, l.place, l.admits, l.idf, e.number > l.cap, e.weight, e.length,
+               e.memory_id, mnemo._term_score(l.idf, e.weight, e.length, p_average_length)
+          FROM list AS l
+          CROSS JOIN LATERAL (
+            SELECT p.weight, -p.shortness AS length, p.memory_id,
+                   row_number() OVER (
+                       ORDER BY p.weight DESC, p.shortness DESC, p.memory_id DESC) AS number
+              FROM mnemo.term_posting AS p
+             WHERE p.org_id = '*' AND p.key = l.key
+             ORDER BY p.weight DESC, p.shortness DESC, p.memory_id DESC
+             LIMIT l.cap + 1
+          ) AS e
+         WHERE l.audience = 4
+    ), bound AS MATERIALIZED (
+        -- A lighter entry may be shorter: at best one tenth lighter, of one word.
+        SELECT e.audience, e.place, e.admits, e.memory_id, e.weight = 10 AS tight,
+               greatest(e.part, CASE WHEN e.weight > 10 THEN
+                   mnemo._term_score(e.idf, e.weight - 1, 1, p_average_length) END) AS most
+          FROM entry AS e
+         WHERE e.last
+    ), unseen AS MATERIALIZED (
+        SELECT b.audience, sum(b.most) AS most, bool_or(b.admits) AS admits,
+               count(*) = 1 AND bool_and(b.tight) AS tight, (array_agg(b.memory_id))[1] AS memory_id
+          FROM bound AS b
+         GROUP BY b.audience
+    ), candidate AS MATERIALIZED (
+        SELECT c.audience, c.memory_id, c.part,
+               CASE WHEN c.slack > 1e-12 THEN c.slack ELSE 0 END AS slack
+          FROM (
+            SELECT e.audience, e.memory_id, sum(e.part) AS part,
+                   coalesce(max(u.most), 0) - coalesce(sum(b.most), 0) AS slack
+              FROM entry AS e
+              LEFT JOIN bound AS b ON b.audience = e.audience AND b.place = e.place
+              LEFT JOIN unseen AS u ON u.audience = e.audience
+             WHERE e.admits OR p_cap IS NULL
+             GROUP BY e.audience, e.memory_id
+            HAVING bool_or(e.admits)
+          ) AS c
+    ), head AS MATERIALIZED (
+        SELECT c.audience, c.memory_id, c.part, c.slack
+          FROM candidate AS c
+         ORDER BY c.part + c.slack DESC, c.memory_id DESC
+         LIMIT p_limit + 20
+    ), found AS MATERIALIZED (
+        SELECT s.audience, s.memory_id, s.score
+          FROM (
+            SELECT h.audience, h.memory_id, mnemo._round_score(x.score) AS score
+              FROM head AS h
+              CROSS JOIN LATERAL (
+                SELECT h.part AS score WHERE h.slack = 0
+                UNION ALL
+                (SELECT e.score
+                   FROM mnemo._exact_score(
+                        p_org_id, h.memory_id, p_terms, p_idfs, p_average_length) AS e
+                  WHERE h.slack > 0 AND h.audience < 4
+                 OFFSET 0)
+                UNION ALL
+                (SELECT e.score
+                   FROM mnemo._exact_score(
+                        '*', h.memory_id, p_terms, p_idfs, p_average_length) AS e
+                  WHERE h.slack > 0 AND h.audience = 4
+                 OFFSET 0)
+              ) AS x
+             ORDER BY score DESC, h.memory_id DESC
+          ) AS s
+          CROSS JOIN LATERAL mnemo._recallable(
+                s.audience, s.memory_id, p_org_id, p_agent_id, p_now, p_filter) AS r
+         ORDER BY s.score DESC, s.memory_id DESC
+         LIMIT p_limit
+    ), worst AS MATERIALIZED (
+        SELECT CASE WHEN count(*) = p_limit THEN min(f.score) ELSE -1 END AS score,
+               (array_agg(f.memory_id ORDER BY f.score, f.memory_id))[1] AS memory_id
+          FROM found AS f
+    ), verdict AS MATERIALIZED (
+        SELECT NOT EXISTS (
+            SELECT
+              FROM unseen AS u
+             WHERE u.admits
+               AND NOT (
+                    mnemo._round_score(u.most) < w.score
+                    -- Ties are for the newer: in one list of equals those not read are older.
+                    OR u.tight AND mnemo._round_score(u.most) = w.score
+                        AND w.memory_id >= u.memory_id
+                )
+        ) AS complete, w.score
+          FROM worst AS w
+    ), rest AS (
+        SELECT s.audience, s.memory_id, s.score
+          FROM (
+            SELECT c.audience, c.memory_id, mnemo._round_score(x.score) AS score
+              FROM candidate AS c
+              CROSS JOIN verdict AS v
+              CROSS JOIN LATERAL (
+                SELECT c.part AS score WHERE c.slack = 0
+                UNION ALL
+                (SELECT e.score
+                   FROM mnemo._exact_score(
+                        p_org_id, c.memory_id, p_terms, p_idfs, p_average_length) AS e
+                  WHERE c.slack > 0 AND c.audience < 4
+                 OFFSET 0)
+                UNION ALL
+                (SELECT e.score
+                   FROM mnemo._exact_score(
+                        '*', c.memory_id, p_terms, p_idfs, p_average_length) AS e
+                  WHERE c.slack > 0 AND c.audience = 4
+                 OFFSET 0)
+              ) AS x
+             WHERE v.complete AND c.part + c.slack >= v.score - 1e-9
+               AND NOT EXISTS (
+                    SELECT FROM head AS h
+                     WHERE h.memory_id = c.memory_id AND h.audience = c.audience
+                )
+             ORDER BY score DESC, c.memory_id DESC
+          ) AS s
+          CROSS JOIN LATERAL mnemo._recallable(
+                s.audience, s.memory_id, p_org_id, p_agent_id, p_now, p_filter) AS r
+         ORDER BY s.score DESC, s.memory_id DESC
+         LIMIT p_limit
+    ), best AS (
+        SELECT b.audience, b.memory_id, b.score,
+               row_number() OVER (ORDER BY b.score DESC, b.memory_id DESC) AS rank
+          FROM (
+            SELECT f.audience, f.memory_id, f.score FROM found AS f
+            UNION ALL
+            SELECT t.audience, t.memory_id, t.score FROM rest AS t
+          ) AS b
+         ORDER BY rank
+         LIMIT p_limit
+    )
+    SELECT b.rank, CASE WHEN b.audience = 4 THEN '*' ELSE p_org_id END, b.memory_id, b.score,
+           v.complete
+      FROM verdict AS v
+      LEFT JOIN best AS b ON v.complete
+     ORDER BY b.rank;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._lexical_pass(
+    bigint[], boolean[], double precision[], double precision, text, text, timestamptz,
+    mnemo._recall_filter, bigint, bigint
+) IS
+    'The best p_limit records that the agent may read, that pass the filters and share a term that '
+    'admits, from the first p_cap entries of each list (NULL: all). When they might not be the best '
+    'there is one row with complete false; else complete is true in every row, and without a record '
+    'there is one row with NULL.';
+
+-- part: 517_lanes.sql
+CREATE FUNCTION mnemo._lexical_lane(
+    p_query text,
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz,
+    p_filter mnemo._recall_filter,
+    p_limit bigint
+)
+RETURNS TABLE (rank bigint, org_id text, id uuid, score double precision, parts jsonb)
+LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 10
+SET search_path = pg_catalog, mnemo, pg_temp
+-- JSON takes a number's digits from this setting.
+SET extra_float_digits = 1
+AS $fn$
+DECLARE
+    v_asked record;
+    v_cap bigint;
+    v_row record;
+BEGIN
+    SELECT array_agg(q.word ORDER BY q.place) AS words, array_agg(q.term ORDER BY q.place) AS terms,
+           array_agg(q.admits ORDER BY q.place) AS admits, array_agg(q.idf ORDER BY q.place) AS idfs,
+           max(q.average_length) AS average_length
+      INTO v_asked
+      FROM mnemo._query_terms(p_query, p_org_id) AS q;
+    IF true = ANY (v_asked.admits) IS NOT TRUE THEN
+        RETURN;
+    END IF;
+    FOREACH v_cap IN ARRAY ARRAY[1000, 16000, NULL]::bigint[] LOOP
+        FOR v_row IN
+            SELECT l.*
+              FROM mnemo._lexical_pass(
+                    v_asked.terms, v_asked.admits, v_asked.idfs, v_asked.average_length, p_org_id,
+                    p_agent_id, p_now, p_filter, p_limit, v_cap) AS l
+        LOOP
+            EXIT WHEN NOT v_row.complete;
+            IF v_row.id IS NULL THEN
+                RETURN;
+            END IF;
+            rank := v_row.rank;
+            org_id := v_row.org_id;
+            id := v_row.id;
+            score := v_row.score;
+            parts := mnemo._term_parts(v_row.org_id, v_row.id, v_asked.words, v_asked.terms,
+                v_asked.idfs, v_asked.average_length);
+            RETURN NEXT;
+        END LOOP;
+        IF v_row.complete THEN
+            RETURN;
+        END IF;
+    END LOOP;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._lexical_lane(
+    text, text, text, timestamptz, mnemo._recall_filter, bigint
+) IS
+    'The best p_limit records by the words of a query: score descending, then newest id. parts gives '
+    'what each word contributes to the score. No row for a query without words that admit.';
+
+CREATE FUNCTION mnemo._term_parts(
+    p_org_id text,
+    p_id uuid,
+    p_words text[],
+    p_terms bigint[],
+    p_idfs double precision[],
+    p_average_length double precision
+)
+RETURNS jsonb
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    RETURN (
+        SELECT jsonb_object_agg(q.word, mnemo._term_score(
+                   q.idf, v.weights[array_position(v.terms, q.term)], v.length, p_average_length))
+          FROM mnemo.term_vector AS v
+          CROSS JOIN LATERAL unnest(p_words, p_terms, p_idfs) AS q(word, term, idf)
+         WHERE v.org_id = p_org_id AND v.memory_id = p_id AND q.term = ANY (v.terms)
+    );
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._term_parts(
+    text, uuid, text[], bigint[], double precision[], double precision
+) IS
+    'What each of these words contributes to the score of a record, as a JSON object; words that it '
+    'lacks are left out.';
+
+CREATE FUNCTION mnemo._recent_lane(
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz,
+    p_filter mnemo._recall_filter,
+    p_limit bigint
+)
+RETURNS TABLE (
+    rank bigint,
+    org_id text,
+    id uuid,
+    score double precision,
+    age_hours double precision
+)
+LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 10
+SET search_path = pg_catalog, mnemo, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET enable_sort = off
+SET jit = off
+AS $fn$
+BEGIN
+    RETURN QUERY
+    SELECT row_number() OVER (ORDER BY s.created_at DESC, s.id DESC), s.org_id, s.id,
+           exp(-ln(2::double precision) * greatest(x.age_hours, 0) / 168), x.age_hours
+      FROM (
+        -- The limit in each branch: each is read from its index only as far as it goes.
+        (SELECT m.org_id, m.id, m.created_at
+           FROM mnemo._visible_own(p_org_id, p_agent_id, p_now) AS m
+          WHERE NOT m.tags @> ARRAY['__experience_plan__'] AND mnemo._passes(m, p_filter)
+          ORDER BY m.created_at DESC, m.id DESC
+          LIMIT p_limit)
+        UNION ALL
+        (SELECT m.org_id, m.id, m.created_at
+           FROM mnemo._visible_public(p_org_id, p_agent_id, p_now) AS m
+          WHERE NOT m.tags @> ARRAY['__experience_plan__'] AND mnemo._passes(m, p_filter)
+          ORDER BY m.created_at DESC, m.id DESC
+          LIMIT p_limit)
+        UNION ALL
+        (SELECT m.org_id, m.id, m.created_at
+           FROM mnemo._visible_granted(p_org_id, p_agent_id, p_now) AS m
+          WHERE NOT m.tags @> ARRAY['__experience_plan__'] AND mnemo._passes(m, p_filter)
+          ORDER BY m.created_at DESC, m.id DESC
+          LIMIT p_limit)
+        UNION ALL
+        (SELECT m.org_id, m.id, m.created_at
+           FROM mnemo._visible_global(p_now) AS m
+          WHERE NOT m.tags @> ARRAY['__experience_plan__'] AND mnemo._passes(m, p_filter)
+          ORDER BY m.created_at DESC, m.id DESC
+          LIMIT p_limit)
+        ORDER BY created_at DESC, id DESC
+        LIMIT p_limit
+      ) AS s
+      CROSS JOIN LATERAL (
+        SELECT extract(epoch FROM p_now - s.created_at)::double precision / 3600 AS age_hours
+      ) AS x
+     ORDER BY s.created_at DESC, s.id DESC;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._recent_lane(
+    text, text, timestamptz, mnemo._recall_filter, bigint
+) IS
+    'The newest p_limit records that the agent may read and that pass the filters; score: by age, '
+    'with a half-life of 168 hours.';
+
+-- part: 518_recall.sql
+CREATE FUNCTION mnemo._lane_weights()
+RETURNS jsonb
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN '{"lexical": 1, "recency": 0.02}'::jsonb;
+COMMENT ON FUNCTION mnemo._lane_weights() IS
+    'The lanes of strategy hybrid and their default weights.';
+
+CREATE FUNCTION mnemo._weights_problem(
+    p_strategy text,
+    p_weights jsonb
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_lane record;
+    v_sum numeric := 0;
+BEGIN
+    IF p_weights IS NULL THEN
+        RETURN NULL;
+    ELSIF p_strategy <> 'hybrid' THEN
+        RETURN mnemo._argument('p_weights',
+            format('p_weights does not apply to strategy %s', p_strategy),
+            'leave it out, or use strategy hybrid');
+    ELSIF jsonb_typeof(p_weights) <> 'object' THEN
+        RETURN mnemo._argument('p_weights',
+            'p_weights must be a JSON object; got ' || jsonb_typeof(p_weights),
+            'pass lanes and their weights: {"lexical": 1, "recency": 0.1}');
+    END IF;
+    FOR v_lane IN
+        SELECT e.key, e.value FROM jsonb_each(mnemo._lane_weights() || p_weights) AS e
+    LOOP
+        IF NOT mnemo._lane_weights() ? v_lane.key THEN
+            RETURN mnemo._argument('p_weights',
+                format('p_weights has the unknown lane %s', mnemo._shown(v_lane.key)),
+                'the lanes are lexical and recency');
+        ELSIF jsonb_typeof(v_lane.value) <> 'number' THEN
+            RETURN mnemo._argument('p_weights',
+                format('p_weights: the weight of %s must be a number; got %s', v_lane.key,
+                    jsonb_typeof(v_lane.value)),
+                'pass a number from 0 to 1000, 0 to leave the lane out');
+        ELSIF NOT v_lane.value::numeric BETWEEN 0 AND 1000 THEN
+            RETURN mnemo._argument('p_weights',
+                format('p_weights: the weight of %s must be from 0 to 1000; got %s', v_lane.key,
+                    left(v_lane.value::text, 100)),
+                'pass a number from 0 to 1000, 0 to leave the lane out');
+        END IF;
+        v_sum := v_sum + v_lane.value::numeric;
+    END LOOP;
+    IF v_sum = 0 THEN
+        RETURN mnemo._argument('p_weights', 'p_weights must give a lane a weight above 0',
+            'leave p_weights out for the default');
+    END IF;
+    RETURN NULL;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._weights_problem(text, jsonb) IS
+    'The problem of the weights of lanes: another strategy than hybrid, no object, an unknown lane, a '
+    'weight that is no number from 0 to 1000, nothing above 0; NULL for none.';
+
 CREATE FUNCTION mnemo._recall_problem(
     p_query text,
     p_limit bigint,
@@ -5741,8 +6976,13 @@ BEGIN
     RETURN mnemo._first_problem(ARRAY[
         mnemo._label_problem('p_strategy', 'recall_strategy', p_strategy),
         CASE WHEN p_scope IS NOT NULL THEN mnemo._label_problem('p_scope', 'scope', p_scope) END,
-        CASE WHEN p_weights IS NOT NULL THEN mnemo._argument('p_weights',
-            format('p_weights does not apply to strategy %s', p_strategy), 'leave it out') END,
+        mnemo._weights_problem(p_strategy, p_weights),
+        CASE WHEN p_strategy = 'lexical' AND mnemo._is_blank(p_query) IS NOT FALSE THEN
+            mnemo._argument('p_query',
+                'p_query must not be NULL or blank for strategy lexical; got '
+                    || mnemo._shown(p_query),
+                'pass the words to look for, or use strategy recent or exact')
+        END,
         mnemo._limit_problem(p_limit),
         mnemo._label_list_problem('p_types', 'memory_type', p_types),
         mnemo._list_problem('p_tags', p_tags, 100, 256, 'tags'),
@@ -5757,40 +6997,108 @@ COMMENT ON FUNCTION mnemo._recall_problem(
     text, bigint, text, text[], text, text[], double precision, text, text[], jsonb
 ) IS 'The first problem of the arguments of mnemo.recall; NULL for none.';
 
-CREATE FUNCTION mnemo._passes(
-    p_record mnemo.memory,
-    p_types text[],
-    p_scope text,
-    p_tags text[],
-    p_tags_all boolean,
-    p_min_importance double precision,
-    p_thread_id text,
-    p_source_types text[],
-    p_since timestamptz,
-    p_until timestamptz,
-    p_as_of timestamptz
+CREATE FUNCTION mnemo._fused(
+    p_query text,
+    p_limit bigint,
+    p_depth bigint,
+    p_weights jsonb,
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz,
+    p_filter mnemo._recall_filter
 )
-RETURNS boolean
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN (p_types IS NULL OR (p_record).memory_type = ANY (p_types))
-    AND (p_scope IS NULL OR (p_record).scope = p_scope)
-    AND (p_tags IS NULL OR CASE WHEN p_tags_all THEN (p_record).tags @> p_tags
-                           ELSE (p_record).tags && p_tags END)
-    AND (p_min_importance IS NULL OR (p_record).importance >= p_min_importance)
-    AND (p_thread_id IS NULL OR (p_record).thread_id = p_thread_id)
-    AND (p_source_types IS NULL OR (p_record).source_type = ANY (p_source_types))
-    AND (p_since IS NULL OR (p_record).created_at >= p_since)
-    AND (p_until IS NULL OR (p_record).created_at < p_until)
-    AND (p_as_of IS NULL OR (p_record).created_at <= p_as_of);
-COMMENT ON FUNCTION mnemo._passes(
-    mnemo.memory, text[], text, text[], boolean, double precision, text, text[], timestamptz,
-    timestamptz, timestamptz
-) IS 'Whether a record passes the filters of mnemo.recall; a NULL filter lets all pass.';
+RETURNS TABLE (rank bigint, org_id text, id uuid, score double precision, explanation jsonb)
+LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 10
+SET search_path = pg_catalog, mnemo, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET jit = off
+-- JSON takes a number's digits from this setting.
+SET extra_float_digits = 1
+AS $fn$
+DECLARE
+    v_lexical double precision := p_weights -> 'lexical';
+    v_recency double precision := p_weights -> 'recency';
+BEGIN
+    RETURN QUERY
+    WITH lane AS MATERIALIZED (
+        SELECT 'lexical' AS name, v_lexical AS weight, l.rank, l.org_id, l.id,
+               jsonb_build_object('score', l.score, 'terms', l.parts) AS more
+          FROM mnemo._lexical_lane(p_query, p_org_id, p_agent_id, p_now, p_filter, p_depth) AS l
+         WHERE v_lexical > 0
+        UNION ALL
+        SELECT 'recency', v_recency, l.rank, l.org_id, l.id,
+               jsonb_build_object('score', l.score, 'age_hours', l.age_hours)
+          FROM mnemo._recent_lane(p_org_id, p_agent_id, p_now, p_filter, p_depth) AS l
+         WHERE v_recency > 0
+    ), fused AS (
+        SELECT l.org_id, l.id, sum(l.weight / (60 + l.rank)) AS score,
+               jsonb_object_agg(l.name, jsonb_build_object(
+                   'rank', l.rank, 'weight', l.weight, 'contribution', l.weight / (60 + l.rank)
+               ) || l.more) AS lanes
+          FROM lane AS l
+         GROUP BY l.org_id, l.id
+    )
+    SELECT row_number() OVER (ORDER BY f.score DESC, f.id DESC), f.org_id, f.id, f.score,
+           jsonb_build_object('strategy', 'hybrid', 'score', f.score, 'k', 60, 'lanes', f.lanes)
+      FROM fused AS f
+     ORDER BY f.score DESC, f.id DESC
+     LIMIT p_limit;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._fused(
+    text, bigint, bigint, jsonb, text, text, timestamptz, mnemo._recall_filter
+) IS
+    'Weighted reciprocal rank fusion (Cormack, Clarke, Buettcher, SIGIR 2009): the sum of '
+    'weight / (60 + rank) over the best p_depth of each lane. A lane is a ranking of records that '
+    'the agent may read and that pass the filters; one of weight 0 is not read.';
+
+CREATE FUNCTION mnemo._ranked(
+    p_query text,
+    p_limit bigint,
+    p_strategy text,
+    p_weights jsonb,
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz,
+    p_filter mnemo._recall_filter
+)
+RETURNS TABLE (rank bigint, org_id text, id uuid, score double precision, explanation jsonb)
+LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 10
+SET search_path = pg_catalog, mnemo, pg_temp
+SET extra_float_digits = 1
+AS $fn$
+BEGIN
+    IF p_strategy = 'lexical' THEN
+        RETURN QUERY
+        SELECT l.rank, l.org_id, l.id, l.score,
+               jsonb_build_object('strategy', 'lexical', 'score', l.score, 'terms', l.parts)
+          FROM mnemo._lexical_lane(p_query, p_org_id, p_agent_id, p_now, p_filter, p_limit) AS l;
+    ELSIF p_strategy = 'hybrid' THEN
+        RETURN QUERY
+        SELECT f.rank, f.org_id, f.id, f.score, f.explanation
+          FROM mnemo._fused(
+                p_query, p_limit, greatest(p_limit, 50), mnemo._lane_weights() || p_weights,
+                p_org_id, p_agent_id, p_now, p_filter) AS f;
+    ELSE
+        RETURN QUERY
+        SELECT l.rank, l.org_id, l.id, x.score,
+               jsonb_build_object('strategy', p_strategy,
+                   'age_hours', round(l.age_hours::numeric, 3), 'score', x.score)
+          FROM mnemo._recent_lane(p_org_id, p_agent_id, p_now, p_filter, p_limit) AS l
+          CROSS JOIN LATERAL (
+            SELECT CASE p_strategy WHEN 'recent' THEN l.score ELSE 1 END AS score
+          ) AS x;
+    END IF;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._ranked(
+    text, bigint, text, jsonb, text, text, timestamptz, mnemo._recall_filter
+) IS 'The records that mnemo.recall returns, ranked, by its strategies.';
 
 CREATE FUNCTION mnemo.recall(
     p_query text,
     p_limit bigint DEFAULT 10,
-    p_strategy text DEFAULT 'recent',
+    p_strategy text DEFAULT 'hybrid',
     p_types text[] DEFAULT NULL,
     p_scope text DEFAULT NULL,
     p_tags text[] DEFAULT NULL,
@@ -5824,10 +7132,13 @@ RETURNS TABLE (
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 10
 SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
+-- One plan for all arguments: look-ups by key.
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET jit = off
 AS $fn$
 DECLARE
     v_caller record;
-    v_now timestamptz := statement_timestamp();
 BEGIN
     SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
     PERFORM mnemo._raise_problem(mnemo._first_problem(ARRAY[
@@ -5836,69 +7147,39 @@ BEGIN
             p_min_importance, p_thread_id, p_source_types, p_weights)
     ]));
     RETURN QUERY
-    SELECT row_number() OVER (ORDER BY s.created_at DESC, s.id DESC), s.id, s.content, s.agent_id,
-           s.memory_type, s.scope, s.importance, s.tags, s.metadata, x.score, s.created_at,
-           jsonb_build_object(
-               'strategy', p_strategy,
-               'age_hours', round(extract(epoch FROM v_now - s.created_at) / 3600, 3),
-               'score', x.score
-           )
-      FROM (
-        -- The limit in each branch: each is read from its index only as far as it goes.
-        (SELECT m.*
-           FROM mnemo._visible_own(v_caller.org_id, v_caller.agent_id, v_now) AS m
-          WHERE NOT m.tags @> ARRAY['__experience_plan__']
-            AND mnemo._passes(m, p_types, p_scope, p_tags, p_tags_all, p_min_importance,
-                p_thread_id, p_source_types, p_since, p_until, p_as_of)
-          ORDER BY m.created_at DESC, m.id DESC
-          LIMIT p_limit)
-        UNION ALL
-        (SELECT m.*
-           FROM mnemo._visible_public(v_caller.org_id, v_caller.agent_id, v_now) AS m
-          WHERE NOT m.tags @> ARRAY['__experience_plan__']
-            AND mnemo._passes(m, p_types, p_scope, p_tags, p_tags_all, p_min_importance,
-                p_thread_id, p_source_types, p_since, p_until, p_as_of)
-          ORDER BY m.created_at DESC, m.id DESC
-          LIMIT p_limit)
-        UNION ALL
-        (SELECT m.*
-           FROM mnemo._visible_granted(v_caller.org_id, v_caller.agent_id, v_now) AS m
-          WHERE NOT m.tags @> ARRAY['__experience_plan__']
-            AND mnemo._passes(m, p_types, p_scope, p_tags, p_tags_all, p_min_importance,
-                p_thread_id, p_source_types, p_since, p_until, p_as_of)
-          ORDER BY m.created_at DESC, m.id DESC
-          LIMIT p_limit)
-        UNION ALL
-        (SELECT m.*
-           FROM mnemo._visible_global(v_now) AS m
-          WHERE NOT m.tags @> ARRAY['__experience_plan__']
-            AND mnemo._passes(m, p_types, p_scope, p_tags, p_tags_all, p_min_importance,
-                p_thread_id, p_source_types, p_since, p_until, p_as_of)
-          ORDER BY m.created_at DESC, m.id DESC
-          LIMIT p_limit)
-        ORDER BY created_at DESC, id DESC
-        LIMIT p_limit
-      ) AS s
+    SELECT r.rank, r.id, m.content, m.agent_id, m.memory_type, m.scope, m.importance, m.tags,
+           m.metadata, r.score, m.created_at, r.explanation
+      FROM mnemo._ranked(
+            p_query, p_limit, p_strategy, coalesce(p_weights, '{}'), v_caller.org_id,
+            v_caller.agent_id, statement_timestamp(),
+            ROW(p_types, p_scope, p_tags, p_tags_all, p_min_importance, p_thread_id,
+                p_source_types, p_since, p_until, p_as_of)::mnemo._recall_filter
+      ) AS r
       CROSS JOIN LATERAL (
-        SELECT CASE p_strategy WHEN 'recent' THEN exp(
-            -ln(2::double precision) * greatest(
-                extract(epoch FROM v_now - s.created_at)::double precision, 0) / (168 * 3600)
-        ) ELSE 1 END AS score
-      ) AS x
-     ORDER BY s.created_at DESC, s.id DESC;
+        (SELECT o.* FROM mnemo.memory AS o
+          WHERE o.org_id = v_caller.org_id AND o.id = r.id AND r.org_id <> '*' OFFSET 0)
+        UNION ALL
+        (SELECT o.* FROM mnemo.memory AS o
+          WHERE o.org_id = '*' AND o.id = r.id AND r.org_id = '*' OFFSET 0)
+      ) AS m
+     ORDER BY r.rank;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo.recall(
     text, bigint, text, text[], text, text[], boolean, double precision, text, text[], timestamptz,
     timestamptz, timestamptz, text, text, jsonb, text, text
 ) IS
-    'Memories that the acting agent may read and that pass every filter, newest first; never plans. '
-    'Strategies: recent scores by age with a half-life of 168 hours, exact scores 1; neither reads '
-    'the words of p_query, which may be NULL. Filters, NULL for none: memory types, scope, tags (any '
+    'Memories that the acting agent may read and that pass every filter, best first; never plans. '
+    'Strategies: lexical ranks by the words of p_query (BM25 over content, subject, entities, '
+    'aliases, predicate, tags and location), equals newest first; recent by age with a half-life of '
+    '168 hours; exact is recent with score 1; hybrid, the default, adds weight / (60 + rank) over '
+    'the best 50 (p_limit if more) of the lanes lexical and recency, weights by p_weights, such as '
+    '{"lexical": 1, "recency": 0.02}, its default. lexical needs words; hybrid without words is '
+    'recent; the others do not read p_query. Filters, NULL for none: memory types, scope, tags (any '
     'of them, all with p_tags_all), least importance, thread, source types, created from p_since '
-    'on, before p_until, not after p_as_of. p_limit: 1 to 1000. Reads only: nothing is counted. '
-    'Errors: 42501 no access; 22023 bad argument; 54000 over a limit; 55000 embedding given but '
-    'not enabled.';
+    'on, before p_until, not after p_as_of. p_limit: 1 to 1000. explanation: the parts of the score. '
+    'Reads only: nothing is counted. Errors: 42501 no access; 22023 bad argument; 54000 over a '
+    'limit; 55000 embedding given but not enabled.';
 
 -- part: 520_forget.sql
 CREATE FUNCTION mnemo.forget(
@@ -5951,6 +7232,7 @@ BEGIN
             v_record, 'memory_delete', v_caller.org_id, v_caller.agent_id,
             jsonb_build_object('deleted_at', mnemo._micros(now()))
         );
+        PERFORM mnemo._unindex_terms(v_record.org_id, ARRAY[v_record.id]);
         DELETE FROM mnemo.plan_signature AS s
          WHERE s.org_id = v_record.org_id AND s.plan_id = v_record.id;
     END LOOP;
@@ -6089,6 +7371,7 @@ BEGIN
             'permission', p_permission, 'expires_at', mnemo._micros(v_expires_at))
     );
     PERFORM mnemo._index_plan(v_record.org_id, v_record.id);
+    PERFORM mnemo._index_grants(v_record.org_id, v_record.id);
     RETURN QUERY
     SELECT a.agent_id, a.permission, a.expires_at
       FROM mnemo.acl AS a
@@ -6140,6 +7423,7 @@ BEGIN
             jsonb_build_object('agents', to_jsonb(v_removed))
         );
         PERFORM mnemo._index_plan(v_record.org_id, v_record.id);
+        PERFORM mnemo._index_grants(v_record.org_id, v_record.id);
     END IF;
     RETURN QUERY
     SELECT t.agent, CASE WHEN t.agent = ANY (v_removed) THEN 'removed' ELSE 'absent' END
@@ -6155,6 +7439,20 @@ COMMENT ON FUNCTION mnemo.unshare(uuid, text[], text, text) IS
 
 -- part: 540_event_state.sql
 -- What events say about a record: the columns that may change, as labels, numbers and microseconds.
+
+CREATE FUNCTION mnemo._event_micros(
+    p_time timestamptz
+)
+RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE
+    WHEN p_time >= timestamptz '294247-01-01 00:00:00+00' THEN 9223372036854775807
+    WHEN p_time = timestamptz '-infinity' THEN (-9223372036854775808)::bigint
+    ELSE mnemo._micros(p_time)
+END;
+COMMENT ON FUNCTION mnemo._event_micros(timestamptz) IS
+    'Microseconds since 1970 as _micros; the ends of the range for infinite times, which no '
+    'function writes and a verifier may meet.';
 
 CREATE FUNCTION mnemo._reason_hash(
     p_record mnemo.memory
@@ -6198,10 +7496,10 @@ RETURN jsonb_build_object(
     'status', (p_record).status,
     'version', (p_record).version,
     'prev_version_id', (p_record).prev_version_id,
-    'expires_at', mnemo._micros((p_record).expires_at),
-    'deleted_at', mnemo._micros((p_record).deleted_at),
-    'redacted_at', mnemo._micros((p_record).redacted_at),
-    'valid_to', mnemo._micros((p_record).valid_to),
+    'expires_at', mnemo._event_micros((p_record).expires_at),
+    'deleted_at', mnemo._event_micros((p_record).deleted_at),
+    'redacted_at', mnemo._event_micros((p_record).redacted_at),
+    'valid_to', mnemo._event_micros((p_record).valid_to),
     'remains', CASE WHEN (p_record).redacted_at IS NOT NULL
         THEN mnemo._remains_hash(p_record) END
 );
@@ -6606,7 +7904,10 @@ BEGIN
     last_hash := p_after_hash;
     expected_found := coalesce(p_after_hash = p_expected_head, false);
     FOR v_link IN
-        SELECT e.id, e.seq, e.prev_hash, e.hash, mnemo._event_body(e) AS body
+        SELECT e.id, e.seq, e.prev_hash, e.hash,
+               -- No function writes an event of an infinite time, or of deep JSON.
+               CASE WHEN isfinite(e.happened_at) AND NOT e.changes @? '$.**{101}'
+               THEN mnemo._event_body(e) END AS body
           FROM mnemo.event AS e
          WHERE e.org_id = p_org_id AND e.agent_id = p_agent_id
            AND e.seq IS NOT NULL AND (p_until IS NULL OR e.seq <= p_until)
@@ -6656,7 +7957,7 @@ BEGIN
        AND e.event_type = 'checkpoint' AND e.memory_id IS NULL
      ORDER BY e.seq DESC NULLS FIRST, e.id DESC
      LIMIT 1;
-    IF coalesce(p_head.anchor_seq, 0) <> coalesce((v_event.changes ->> 'anchor_seq')::bigint, 0)
+    IF coalesce(p_head.anchor_seq, 0)::text <> coalesce(v_event.changes ->> 'anchor_seq', '0')
         OR encode(p_head.anchor_hash, 'hex') IS DISTINCT FROM v_event.changes ->> 'anchor_hash'
     THEN
         RETURN ROW(v_event.id, 'anchor_changed', format(
@@ -6798,6 +8099,23 @@ END;
 COMMENT ON FUNCTION mnemo._differing(jsonb, jsonb) IS
     'The names of the columns whose value the events do not say.';
 
+CREATE FUNCTION mnemo._is_hashable(
+    p_record mnemo.memory
+)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+-- Somebody may have taken the constraints away: the verifier must answer all the same.
+RETURN coalesce(
+    cardinality((p_record).tags) + cardinality((p_record).entities)
+        + cardinality((p_record).aliases) >= 0
+    AND isfinite((p_record).valid_from) AND (p_record).valid_from < '10000-01-01 00:00:00+00'
+    AND isfinite((p_record).created_at) AND (p_record).created_at < '10000-01-01 00:00:00+00'
+    AND NOT (p_record).metadata @? '$.**{101}',
+    false
+);
+COMMENT ON FUNCTION mnemo._is_hashable(mnemo.memory) IS
+    'Whether the record can be hashed at all, as every one that a function wrote.';
+
 CREATE FUNCTION mnemo._record_finding(
     p_record mnemo.memory,
     p_is_written boolean,
@@ -6820,7 +8138,7 @@ BEGIN
         v_reason := 'record_after_deletion';
     ELSIF p_record.content_hash IS DISTINCT FROM p_content_hash THEN
         v_reason := 'hash_changed';
-    ELSIF p_record.redacted_at IS NULL
+    ELSIF NOT mnemo._is_hashable(p_record) OR p_record.redacted_at IS NULL
         AND p_record.content_hash IS DISTINCT FROM mnemo._content_hash(p_record)
     THEN
         v_reason := 'content_changed';
@@ -6884,26 +8202,30 @@ RETURNS TABLE (
     grantee text,
     permission text,
     granted_by text,
-    granted_micros bigint,
-    expires_micros bigint
+    granted_at jsonb,
+    expires_at jsonb
 )
 LANGUAGE sql STABLE PARALLEL SAFE
 BEGIN ATOMIC
     WITH said AS (
         SELECT e.memory_id, e.seq, e.id, a.agent AS grantee, e.event_type = 'memory_share' AS given,
                e.changes ->> 'permission' AS permission, e.actor_agent_id AS granted_by,
-               mnemo._micros(e.happened_at) AS granted_micros,
-               (e.changes ->> 'expires_at')::bigint AS expires_micros
+               to_jsonb(mnemo._event_micros(e.happened_at)) AS granted_at,
+               nullif(e.changes -> 'expires_at', 'null') AS expires_at
           FROM mnemo.event AS e
-         CROSS JOIN LATERAL jsonb_array_elements_text(e.changes -> 'agents') AS a(agent)
+         CROSS JOIN LATERAL jsonb_array_elements_text(
+            CASE jsonb_typeof(e.changes -> 'agents') WHEN 'array' THEN e.changes -> 'agents'
+            ELSE '[]' END) AS a(agent)
          WHERE e.org_id = p_org_id AND e.agent_id = p_agent_id AND e.memory_id IS NOT NULL
            AND e.event_type IN ('memory_share', 'memory_unshare')
         UNION ALL
         SELECT e.memory_id, e.seq, e.id, g.key, true, g.value ->> 'permission',
-               g.value ->> 'granted_by', (g.value ->> 'granted_at')::bigint,
-               (g.value ->> 'expires_at')::bigint
+               g.value ->> 'granted_by', g.value -> 'granted_at',
+               nullif(g.value -> 'expires_at', 'null')
           FROM mnemo.event AS e
-         CROSS JOIN LATERAL jsonb_each(e.changes -> 'grants') AS g
+         CROSS JOIN LATERAL jsonb_each(
+            CASE jsonb_typeof(e.changes -> 'grants') WHEN 'object' THEN e.changes -> 'grants'
+            ELSE '{}' END) AS g
          WHERE e.org_id = p_org_id AND e.agent_id = p_agent_id AND e.memory_id IS NOT NULL
            AND e.event_type = 'checkpoint'
     ), latest AS (
@@ -6911,7 +8233,7 @@ BEGIN ATOMIC
           FROM said AS s
          ORDER BY s.memory_id, s.grantee, s.seq DESC NULLS FIRST, s.id DESC
     )
-    SELECT l.memory_id, l.grantee, l.permission, l.granted_by, l.granted_micros, l.expires_micros
+    SELECT l.memory_id, l.grantee, l.permission, l.granted_by, l.granted_at, l.expires_at
       FROM latest AS l
      WHERE l.given;
 END;
@@ -6943,14 +8265,13 @@ BEGIN ATOMIC
      WHERE CASE WHEN g.memory_id IS NULL THEN true
            -- What has ended, or is on a deleted record, may have been cleared away.
            WHEN a.memory_id IS NULL THEN
-               (g.expires_micros IS NULL OR g.expires_micros > mnemo._micros(p_now))
+               (g.expires_at IS NULL OR g.expires_at > to_jsonb(mnemo._micros(p_now)))
                AND EXISTS (
                    SELECT FROM mnemo.memory AS m
                     WHERE m.org_id = p_org_id AND m.id = g.memory_id AND m.deleted_at IS NULL)
-           ELSE (a.permission, a.granted_by, mnemo._micros(a.granted_at),
-                   mnemo._micros(a.expires_at))
-               IS DISTINCT FROM
-               (g.permission, g.granted_by, g.granted_micros, g.expires_micros)
+           ELSE (a.permission, a.granted_by, to_jsonb(mnemo._event_micros(a.granted_at)),
+                   to_jsonb(mnemo._event_micros(a.expires_at)))
+               IS DISTINCT FROM (g.permission, g.granted_by, g.granted_at, g.expires_at)
            END
      ORDER BY coalesce(a.memory_id, g.memory_id), coalesce(a.agent_id, g.grantee)
      LIMIT 1;
@@ -8282,8 +9603,9 @@ RETURNS TABLE (
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 100
 SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
--- By key also in a session that made its plan while the table was empty.
+-- A page is read from the end of the key, also where no statistics say how long the log is.
 SET enable_seqscan = off
+SET enable_sort = off
 SET jit = off
 AS $fn$
 BEGIN
@@ -8381,7 +9703,6 @@ CREATE FUNCTION mnemo._ordered_hashes(
 )
 RETURNS bigint[]
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 BEGIN
     -- Long tokens are rare, so prefixes of the longest first meet few others; needs no statistics.
@@ -8405,7 +9726,6 @@ CREATE FUNCTION mnemo._prefix_keys(
 )
 RETURNS bigint[]
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_keys bigint[] := '{}';
@@ -8438,7 +9758,6 @@ CREATE FUNCTION mnemo._plan_keys(
 )
 RETURNS bigint[]
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_size integer := cardinality(p_hashes);
@@ -8475,12 +9794,10 @@ COMMENT ON FUNCTION mnemo._bucket_start(integer) IS
 
 CREATE FUNCTION mnemo._probe_keys(
     p_hashes bigint[],
-    p_threshold double precision,
-    p_audiences bigint[]
+    p_threshold double precision
 )
 RETURNS bigint[]
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_size integer := cardinality(p_hashes);
@@ -8488,8 +9805,9 @@ DECLARE
     v_low double precision := p_threshold - 1e-9;
     v_least integer := ceil(v_low * v_size);
     v_most integer := least(floor(v_size / v_low), 20000);
+    v_tokens boolean := p_threshold >= mnemo._key_floor();
     v_start integer;
-    v_overlap integer;
+    v_prefix integer;
     v_mask bigint;
     v_key bigint;
     v_keys bigint[] := '{}';
@@ -8500,27 +9818,28 @@ BEGIN
         v_start := greatest(mnemo._bucket_start(v_bucket), v_least);
         CONTINUE WHEN mnemo._bucket_start(v_bucket) IS NULL;
         v_mask := mnemo._bucket_hash(v_bucket);
-        IF v_bucket > 11 OR p_threshold < mnemo._key_floor() THEN
+        IF v_bucket > 11 OR NOT v_tokens THEN
             v_keys := v_keys || v_mask;
             CONTINUE;
         END IF;
-        v_overlap := ceil(v_low / (1 + v_low) * (v_size + v_start));
-        FOREACH v_key IN ARRAY mnemo._prefix_keys(
-            p_hashes,
-            least(v_size, v_size - v_overlap + CASE WHEN v_bucket >= 3 THEN 2 ELSE 1 END),
-            v_bucket >= 3
-        ) LOOP
-            v_keys := v_keys || (v_key # v_mask);
-        END LOOP;
+        v_prefix := v_size - ceil(v_low / (1 + v_low) * (v_size + v_start))::integer;
+        IF v_bucket >= 3 THEN
+            FOR v_second IN 2 .. least(v_size, v_prefix + 2) LOOP
+                FOR v_first IN 1 .. v_second - 1 LOOP
+                    v_keys := v_keys || (p_hashes[v_first] # p_hashes[v_second] # v_mask);
+                END LOOP;
+            END LOOP;
+        ELSE
+            FOREACH v_key IN ARRAY p_hashes[1 : least(v_size, v_prefix + 1)] LOOP
+                v_keys := v_keys || (v_key # v_mask);
+            END LOOP;
+        END IF;
     END LOOP;
-    RETURN ARRAY(
-        SELECT k.key # a.audience
-          FROM unnest(p_audiences) AS a(audience) CROSS JOIN unnest(v_keys) AS k(key)
-    );
+    RETURN v_keys;
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._probe_keys(bigint[], double precision, bigint[]) IS
-    'The keys of which every plan of these audiences with Jaccard similarity of at least '
+COMMENT ON FUNCTION mnemo._probe_keys(bigint[], double precision) IS
+    'The keys, audience and guard aside, of which every plan with Jaccard similarity of at least '
     'p_threshold to the signature with these ordered token hashes has one.';
 
 CREATE FUNCTION mnemo._sketch(
@@ -8529,7 +9848,6 @@ CREATE FUNCTION mnemo._sketch(
 )
 RETURNS bit varying
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_sketch bit varying := repeat('0', p_bits)::bit varying;
@@ -8552,6 +9870,18 @@ RETURNS integer
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN p_size <= 32 THEN 128 ELSE 1024 END;
 COMMENT ON FUNCTION mnemo._sketch_bits(integer) IS 'The width of a sketch for a signature of p_size.';
+
+CREATE FUNCTION mnemo._digest(
+    p_signature text[]
+)
+RETURNS bigint
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+AS $fn$
+BEGIN
+    RETURN mnemo._hash64(array_to_string(p_signature, ' '));
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._digest(text[]) IS 'The hash of a signature.';
 
 -- part: 610_plan_index.sql
 CREATE FUNCTION mnemo._audience(
@@ -8579,10 +9909,11 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN ARRAY[
     mnemo._audience('owner', p_org_id, p_agent_id, p_context),
     mnemo._audience('public', p_org_id, NULL, p_context),
-    mnemo._audience('grantee', p_org_id, p_agent_id, p_context)
+    mnemo._audience('grantee', p_org_id, p_agent_id, p_context),
+    mnemo._audience('global', NULL, NULL, p_context)
 ];
 COMMENT ON FUNCTION mnemo._audiences(text, text, text) IS
-    'The audiences within its organisation that an agent belongs to.';
+    'The audiences that an agent belongs to: three within its organisation, and global.';
 
 CREATE FUNCTION mnemo._plan_audience(
     p_record mnemo.memory,
@@ -8633,7 +9964,7 @@ BEGIN
         guard_version
     )
     SELECT p.org_id, p.id, p.audience, p.context, p.signature, cardinality(p.signature),
-           mnemo._hash64(array_to_string(p.signature, ' ')),
+           mnemo._digest(p.signature),
            mnemo._sketch(h.hashes, mnemo._sketch_bits(cardinality(p.signature))),
            mnemo._plan_keys(h.hashes, p.audience)
            || CASE WHEN g.meaning # g.vals <> 0
@@ -8755,6 +10086,39 @@ COMMENT ON FUNCTION mnemo._agrees(mnemo.plan_signature, text, bigint, bigint, te
     'Whether a plan agrees with a query on the guard: strict compares meaning and values, and each '
     'name of either must be among the tokens of the other; meaning compares the first; off nothing.';
 
+CREATE FUNCTION mnemo._shared_tokens_long(
+    p_signature text[],
+    p_other text[]
+)
+RETURNS integer
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    RETURN (
+        SELECT count(*)
+          FROM unnest(p_signature) AS a(token)
+          JOIN unnest(p_other) AS b(token) ON b.token COLLATE "C" = a.token COLLATE "C"
+    );
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._shared_tokens_long(text[], text[]) IS
+    'As _shared_tokens, for any length.';
+
+CREATE FUNCTION mnemo._shared_tokens(
+    p_signature text[],
+    p_other text[]
+)
+RETURNS integer
+LANGUAGE sql STABLE PARALLEL SAFE
+-- A text search vector takes words of less than 2,048 bytes. Nothing else in PostgreSQL subtracts
+-- one list of words from another without a row a word.
+RETURN CASE WHEN octet_length(array_to_string(p_signature, ' ')) < 2000
+    THEN cardinality(p_signature) - length(ts_delete(array_to_tsvector(p_signature), p_other))
+    ELSE mnemo._shared_tokens_long(p_signature, p_other) END;
+COMMENT ON FUNCTION mnemo._shared_tokens(text[], text[]) IS
+    'How many tokens two signatures have in common.';
+
 CREATE FUNCTION mnemo._live(
     p_org_id text,
     p_id uuid,
@@ -8842,9 +10206,9 @@ COMMENT ON FUNCTION mnemo._identical(
     'NULL.';
 
 CREATE FUNCTION mnemo._similar(
+    p_keys bigint[],
     p_org_id text,
     p_audiences bigint[],
-    p_keys bigint[],
     p_context text,
     p_now timestamptz,
     p_sketch bit varying,
@@ -8861,8 +10225,7 @@ BEGIN ATOMIC
         -- from either of those reads far more.
         SELECT k.* FROM mnemo.plan_signature AS k WHERE k.keys && p_keys OFFSET 0
       ) AS s
-      CROSS JOIN LATERAL mnemo._live(p_org_id, s.plan_id, p_now)
-     WHERE s.org_id = p_org_id AND s.audience = ANY (p_audiences)
+     WHERE (s.org_id = p_org_id OR s.org_id = '*') AND s.audience = ANY (p_audiences)
        AND s.context IS NOT DISTINCT FROM p_context
        AND (s.expires_at IS NULL OR s.expires_at > p_now)
        -- The share of both sizes that the overlap must reach, a little lower: see _probe_keys.
@@ -8870,70 +10233,68 @@ BEGIN ATOMIC
             (p_threshold - 1e-9) / (1 + p_threshold - 1e-9));
 END;
 COMMENT ON FUNCTION mnemo._similar(
-    text, bigint[], bigint[], text, timestamptz, bit varying, bit varying, integer,
+    bigint[], text, bigint[], text, timestamptz, bit varying, bit varying, integer,
     double precision
 ) IS
-    'The live plans of these audiences that have one of the keys and whose sketch allows the '
-    'threshold: all plans that reach it, and some that do not.';
+    'The plans of these audiences, of the organisation and global ones, that have one of the keys '
+    'and whose sketch allows the threshold: all plans that reach it, and some that do not.';
+
+-- part: 622_probe.sql
+CREATE TYPE mnemo._recall_input AS (
+    query text,
+    signature text[],
+    digest bigint,
+    audiences bigint[],
+    context text,
+    guard text,
+    threshold double precision,
+    minimum double precision,
+    row_limit bigint,
+    org_id text,
+    agent_id text,
+    asked_at timestamptz,
+    reason text
+);
+COMMENT ON TYPE mnemo._recall_input IS
+    'A call of recall_plan or its kin, checked and filled in: audiences are those that the agent '
+    'belongs to, global the last; minimum is the least threshold allowed; reason is disabled or '
+    'blank_query where there is nothing to match, else NULL.';
+
+CREATE FUNCTION mnemo._probe(
+    p_call mnemo._recall_input,
+    p_threshold double precision,
+    p_guard bigint,
+    OUT keys bigint[],
+    OUT sketch bit varying,
+    OUT long_sketch bit varying
+)
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+AS $fn$
+DECLARE
+    v_hashes bigint[] := mnemo._ordered_hashes(p_call.signature);
+BEGIN
+    keys := ARRAY(
+        SELECT k.key # a.audience # p_guard
+          FROM unnest(p_call.audiences) AS a(audience)
+          CROSS JOIN unnest(mnemo._probe_keys(v_hashes, p_threshold)) AS k(key)
+    );
+    sketch := mnemo._sketch(v_hashes, mnemo._sketch_bits(1));
+    -- Plans that long cannot be similar to short queries.
+    IF cardinality(v_hashes) > 32 * (p_threshold - 1e-9) THEN
+        long_sketch := mnemo._sketch(v_hashes, mnemo._sketch_bits(33));
+    END IF;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._probe(mnemo._recall_input, double precision, bigint) IS
+    'What a query looks for: the keys of all its audiences with the guard mixed in (0: the plain '
+    'keys), and the sketch of its tokens in both widths.';
 
 -- part: 625_match.sql
 CREATE FUNCTION mnemo._best_identical(
-    p_signature text[],
-    p_guarded_digest bigint,
-    p_context text,
-    p_org_id text,
-    p_agent_id text,
-    p_now timestamptz
+    p_call mnemo._recall_input
 )
-RETURNS TABLE (org_id text, plan_id uuid)
-LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 1
-SET search_path = pg_catalog, mnemo, pg_temp
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET enable_sort = off
-SET jit = off
-AS $fn$
-DECLARE
-    v_audiences bigint[] := mnemo._audiences(p_org_id, p_agent_id, p_context);
-BEGIN
-    RETURN QUERY
-    SELECT e.org_id, e.plan_id
-      FROM unnest(v_audiences) AS a(audience)
-      CROSS JOIN LATERAL mnemo._identical_guarded(
-            p_org_id, a.audience, p_signature, p_guarded_digest, p_context, p_now, 1) AS e
-     ORDER BY e.outcome_score DESC, e.created_at DESC, e.plan_id DESC
-     LIMIT 1;
-END
-$fn$;
-COMMENT ON FUNCTION mnemo._best_identical(text[], bigint, text, text, text, timestamptz) IS
-    'The plan of the organisation that no other can beat: the same signature and guard, the best '
-    'outcome. No row where there is none. A statement of its own, because starting the one of '
-    '_match_plans costs more than these look-ups.';
-
-CREATE FUNCTION mnemo._match_plans(
-    p_signature text[],
-    p_guard text,
-    p_meaning bigint,
-    p_values bigint,
-    p_names text[],
-    p_threshold double precision,
-    p_context text,
-    p_limit bigint,
-    p_org_id text,
-    p_agent_id text,
-    p_now timestamptz
-)
-RETURNS TABLE (
-    org_id text,
-    plan_id uuid,
-    similarity double precision,
-    considered bigint,
-    rank bigint,
-    refused_org_id text,
-    refused_plan_id uuid,
-    refused_similarity double precision
-)
-LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 5
+RETURNS mnemo._plan_answer
+LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 -- One plan for all arguments, as planning would cost more than the look-up; good for any number of
 -- plans, though it may be made while there are few. Compilation never pays.
@@ -8943,150 +10304,221 @@ SET enable_sort = off
 SET jit = off
 AS $fn$
 DECLARE
-    v_size integer := cardinality(p_signature);
-    v_digest bigint := mnemo._hash64(array_to_string(p_signature, ' '));
-    v_audiences bigint[] := mnemo._audiences(p_org_id, p_agent_id, p_context);
-    v_global bigint := mnemo._audience('global', NULL, NULL, p_context);
-    -- What the guard adds to digest and keys; other guards than strict look at all and filter.
-    v_mix bigint := CASE p_guard WHEN 'strict' THEN p_meaning # p_values ELSE 0 END;
-    v_strict boolean := p_guard = 'strict';
-    v_meaning bigint := CASE p_guard WHEN 'meaning' THEN p_meaning END;
+    v_best mnemo._plan_answer;
 BEGIN
-    IF p_limit = 1 AND v_strict THEN
-        RETURN QUERY
-        SELECT i.org_id, i.plan_id, 1::double precision, 1::bigint, 1::bigint, NULL::text, NULL::uuid,
-               NULL::double precision
-          FROM mnemo._best_identical(
-                p_signature, v_digest # v_mix, p_context, p_org_id, p_agent_id, p_now) AS i;
-        IF FOUND THEN
-            RETURN;
-        END IF;
-    END IF;
-    RETURN QUERY
-    WITH exact AS MATERIALIZED (
-        SELECT e.org_id, e.plan_id, e.outcome_score, e.created_at
-          FROM unnest(v_audiences) AS a(audience)
-          CROSS JOIN LATERAL mnemo._identical_guarded(
-                p_org_id, a.audience, p_signature, v_digest # v_mix, p_context, p_now, p_limit) AS e
-         WHERE v_strict
-        UNION ALL
-        SELECT e.org_id, e.plan_id, e.outcome_score, e.created_at
-          FROM mnemo._identical_guarded(
-                '*', v_global, p_signature, v_digest # v_mix, p_context, p_now, p_limit) AS e
-         WHERE v_strict
-        UNION ALL
-        SELECT e.org_id, e.plan_id, e.outcome_score, e.created_at
-          FROM unnest(v_audiences) AS a(audience)
-          CROSS JOIN LATERAL mnemo._identical(
-                p_org_id, a.audience, p_signature, v_digest, v_meaning, p_context, p_now,
-                p_limit) AS e
-         WHERE NOT v_strict
-        UNION ALL
-        SELECT e.org_id, e.plan_id, e.outcome_score, e.created_at
-          FROM mnemo._identical(
-                '*', v_global, p_signature, v_digest, v_meaning, p_context, p_now, p_limit) AS e
-         WHERE NOT v_strict
-    ), probe AS MATERIALIZED (
-        -- No row once identical plans fill the answer: nothing can beat them.
-        SELECT mnemo._probe_keys(h.hashes, p_threshold,
-                   ARRAY(SELECT a.audience # v_mix FROM unnest(v_audiences) AS a(audience))
-               ) AS keys,
-               mnemo._probe_keys(h.hashes, p_threshold, ARRAY[v_global # v_mix]) AS global_keys,
-               mnemo._sketch(h.hashes, mnemo._sketch_bits(1)) AS sketch,
-               mnemo._sketch(h.hashes, mnemo._sketch_bits(33)) AS long_sketch
-          FROM (SELECT mnemo._ordered_hashes(p_signature) AS hashes OFFSET 0) AS h
-         WHERE (SELECT count(*) FROM exact) < p_limit
-    ), candidate AS MATERIALIZED (
-        SELECT s.org_id, s.plan_id, s.signature, s.size, s.outcome_score, s.created_at, g.agrees
-          FROM probe AS p
-          CROSS JOIN LATERAL mnemo._similar(
-                p_org_id, v_audiences, p.keys, p_context, p_now, p.sketch,
-                p.long_sketch, v_size, p_threshold) AS s
-          CROSS JOIN LATERAL (
-            SELECT mnemo._agrees(s, p_guard, p_meaning, p_values, p_names, p_signature) AS agrees
-          ) AS g
-         WHERE NOT (g.agrees AND s.digest = v_digest AND s.signature = p_signature)
-        UNION ALL
-        SELECT s.org_id, s.plan_id, s.signature, s.size, s.outcome_score, s.created_at, g.agrees
-          FROM probe AS p
-          CROSS JOIN LATERAL mnemo._similar(
-                '*', ARRAY[v_global], p.global_keys, p_context, p_now, p.sketch,
-                p.long_sketch, v_size, p_threshold) AS s
-          CROSS JOIN LATERAL (
-            SELECT mnemo._agrees(s, p_guard, p_meaning, p_values, p_names, p_signature) AS agrees
-          ) AS g
-         WHERE NOT (g.agrees AND s.digest = v_digest AND s.signature = p_signature)
-    ), overlap AS (
-        SELECT c.org_id, c.plan_id, count(*) AS shared
-          FROM candidate AS c
-          CROSS JOIN LATERAL unnest(c.signature) AS t(token)
-          JOIN unnest(p_signature) AS q(token) ON q.token = t.token
-         GROUP BY c.org_id, c.plan_id
-    ), reached AS MATERIALIZED (
-        SELECT c.org_id, c.plan_id, c.outcome_score, c.created_at, c.agrees,
-               o.shared::double precision / (c.size + v_size - o.shared) AS similarity
-          FROM candidate AS c
-          JOIN overlap AS o ON o.org_id = c.org_id AND o.plan_id = c.plan_id
-         WHERE o.shared::double precision / (c.size + v_size - o.shared) >= p_threshold
-    ), found AS (
-        SELECT e.org_id, e.plan_id, e.outcome_score, e.created_at,
-               1::double precision AS similarity
-          FROM exact AS e
-        UNION ALL
-        SELECT r.org_id, r.plan_id, r.outcome_score, r.created_at, r.similarity
-          FROM reached AS r
-         WHERE r.agrees
-    ), refused AS (
-        SELECT r.org_id, r.plan_id, r.similarity
-          FROM reached AS r
-         WHERE NOT r.agrees AND NOT EXISTS (SELECT FROM found)
-         ORDER BY r.similarity DESC, r.org_id = '*', r.outcome_score DESC, r.created_at DESC,
-                  r.plan_id DESC
+    SELECT p.* INTO v_best
+      FROM (
+        SELECT i.org_id, i.plan_id
+          FROM (
+            SELECT o.org_id, o.plan_id, o.outcome_score, o.created_at
+              FROM unnest(p_call.audiences[1:3]) AS a(audience)
+              CROSS JOIN LATERAL mnemo._identical(
+                    p_call.org_id, a.audience, p_call.signature, p_call.digest, NULL,
+                    p_call.context, p_call.asked_at, 1) AS o
+            UNION ALL
+            SELECT g.org_id, g.plan_id, g.outcome_score, g.created_at
+              FROM mnemo._identical(
+                    '*', p_call.audiences[4], p_call.signature, p_call.digest, NULL,
+                    p_call.context, p_call.asked_at, 1) AS g
+          ) AS i
+         ORDER BY i.org_id = '*', i.outcome_score DESC, i.created_at DESC, i.plan_id DESC
          LIMIT 1
-    ), best AS (
-        SELECT f.org_id, f.plan_id, f.similarity,
-               row_number() OVER (
-                   ORDER BY f.similarity DESC, f.org_id = '*', f.outcome_score DESC,
-                            f.created_at DESC, f.plan_id DESC
-               ) AS rank
-          FROM found AS f
-         ORDER BY rank
-         LIMIT p_limit
-    ), counted AS (
-        SELECT least((SELECT count(*) FROM exact), p_limit)
-               + (SELECT count(*) FROM candidate AS c WHERE c.agrees)
-               + (SELECT count(*) FROM refused) AS considered
-    )
-    SELECT b.org_id, b.plan_id, b.similarity, n.considered, b.rank, r.org_id, r.plan_id,
-           r.similarity
-      FROM counted AS n
-      LEFT JOIN best AS b ON true
-      LEFT JOIN refused AS r ON true
-     ORDER BY b.rank;
+      ) AS b
+      CROSS JOIN LATERAL mnemo._answer(b.org_id, b.plan_id) AS p;
+    RETURN v_best;
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._match_plans(
-    text[], text, bigint, bigint, text[], double precision, text, bigint, text, text, timestamptz
-) IS
-    'The best p_limit live plans that the agent may read, written for the same context, that agree '
-    'on the guard, with Jaccard similarity of at least p_threshold to the signature: by similarity, '
-    'plans of the organisation before global ones, outcome score, newest, id. considered counts the '
-    'plans that were scored and stands in every row; without a hit there is one row with it and '
-    'NULL, and with the best plan that the guard refused among those that its keys led to: where '
-    'the guard is in the keys, _refused_plan looks for the others.';
+COMMENT ON FUNCTION mnemo._best_identical(mnemo._recall_input) IS
+    'The best plan with the same signature that the agent may read, whatever its guard; NULL where '
+    'there is none. Where its text is the very text asked, nothing can beat it and the guard has '
+    'nothing to compare.';
 
--- part: 627_refused.sql
-CREATE FUNCTION mnemo._refused_plan(
-    p_signature text[],
+CREATE FUNCTION mnemo._identical_plans(
+    p_call mnemo._recall_input,
     p_guard text,
     p_meaning bigint,
     p_values bigint,
+    p_limit bigint,
+    OUT org_ids text[],
+    OUT plan_ids uuid[]
+)
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET enable_sort = off
+SET jit = off
+AS $fn$
+BEGIN
+    IF p_guard = 'strict' THEN
+        SELECT array_agg(i.org_id), array_agg(i.plan_id)
+          INTO org_ids, plan_ids
+          FROM (
+            SELECT e.org_id, e.plan_id
+              FROM (
+                SELECT o.org_id, o.plan_id, o.outcome_score, o.created_at
+                  FROM unnest(p_call.audiences[1:3]) AS a(audience)
+                  CROSS JOIN LATERAL mnemo._identical_guarded(
+                        p_call.org_id, a.audience, p_call.signature,
+                        p_call.digest # p_meaning # p_values, p_call.context, p_call.asked_at,
+                        p_limit) AS o
+                UNION ALL
+                SELECT g.org_id, g.plan_id, g.outcome_score, g.created_at
+                  FROM mnemo._identical_guarded(
+                        '*', p_call.audiences[4], p_call.signature,
+                        p_call.digest # p_meaning # p_values, p_call.context, p_call.asked_at,
+                        p_limit) AS g
+              ) AS e
+             ORDER BY e.org_id = '*', e.outcome_score DESC, e.created_at DESC, e.plan_id DESC
+             LIMIT p_limit
+          ) AS i;
+    ELSE
+        SELECT array_agg(i.org_id), array_agg(i.plan_id)
+          INTO org_ids, plan_ids
+          FROM (
+            SELECT e.org_id, e.plan_id
+              FROM (
+                SELECT o.org_id, o.plan_id, o.outcome_score, o.created_at
+                  FROM unnest(p_call.audiences[1:3]) AS a(audience)
+                  CROSS JOIN LATERAL mnemo._identical(
+                        p_call.org_id, a.audience, p_call.signature, p_call.digest,
+                        CASE p_guard WHEN 'meaning' THEN p_meaning END, p_call.context,
+                        p_call.asked_at, p_limit) AS o
+                UNION ALL
+                SELECT g.org_id, g.plan_id, g.outcome_score, g.created_at
+                  FROM mnemo._identical(
+                        '*', p_call.audiences[4], p_call.signature, p_call.digest,
+                        CASE p_guard WHEN 'meaning' THEN p_meaning END, p_call.context,
+                        p_call.asked_at, p_limit) AS g
+              ) AS e
+             ORDER BY e.org_id = '*', e.outcome_score DESC, e.created_at DESC, e.plan_id DESC
+             LIMIT p_limit
+          ) AS i;
+    END IF;
+    org_ids := coalesce(org_ids, '{}');
+    plan_ids := coalesce(plan_ids, '{}');
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._identical_plans(mnemo._recall_input, text, bigint, bigint, bigint) IS
+    'The best p_limit live plans with the same signature that the agent may read and whose guard '
+    'agrees, in the order of _match_plans: no other plan can beat them. A statement of its own, '
+    'because starting the one of _match_plans costs more.';
+
+CREATE FUNCTION mnemo._match_plans(
+    p_call mnemo._recall_input,
+    p_meaning bigint,
+    p_values bigint,
     p_names text[],
-    p_threshold double precision,
-    p_context text,
-    p_org_id text,
-    p_agent_id text,
-    p_now timestamptz
+    p_identical boolean
+)
+RETURNS TABLE (
+    org_id text,
+    plan_id uuid,
+    similarity double precision,
+    considered bigint,
+    refused_org_id text,
+    refused_plan_id uuid,
+    refused_similarity double precision
+)
+LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 5
+SET search_path = pg_catalog, mnemo, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+DECLARE
+    v_size integer := cardinality(p_call.signature);
+    v_org_ids text[] := '{}';
+    v_plan_ids uuid[] := '{}';
+    v_exact integer := 0;
+    v_probe record;
+BEGIN
+    IF p_identical THEN
+        SELECT i.org_ids, i.plan_ids, cardinality(i.plan_ids) INTO v_org_ids, v_plan_ids, v_exact
+          FROM mnemo._identical_plans(
+                p_call, p_call.guard, p_meaning, p_values, p_call.row_limit) AS i;
+        IF v_exact = p_call.row_limit THEN
+            RETURN QUERY
+            SELECT e.org_id, e.plan_id, 1::double precision, p_call.row_limit, NULL::text,
+                   NULL::uuid, NULL::double precision
+              FROM unnest(v_org_ids, v_plan_ids) WITH ORDINALITY AS e(org_id, plan_id, place)
+             ORDER BY e.place;
+            RETURN;
+        END IF;
+    END IF;
+    v_probe := mnemo._probe(
+        p_call, p_call.threshold,
+        -- Other guards than strict are no part of the keys: they look at all and filter.
+        CASE p_call.guard WHEN 'strict' THEN p_meaning # p_values ELSE 0 END);
+    RETURN QUERY
+    WITH candidate AS MATERIALIZED (
+        SELECT s.org_id, s.plan_id, s.size, s.outcome_score, s.created_at, g.agrees,
+               mnemo._shared_tokens(s.signature, p_call.signature) AS shared
+          FROM mnemo._similar(
+                v_probe.keys, p_call.org_id, p_call.audiences, p_call.context, p_call.asked_at,
+                v_probe.sketch, v_probe.long_sketch, v_size, p_call.threshold) AS s
+          CROSS JOIN LATERAL mnemo._live(s.org_id, s.plan_id, p_call.asked_at)
+          CROSS JOIN LATERAL (
+            SELECT mnemo._agrees(s, p_call.guard, p_meaning, p_values, p_names,
+                       p_call.signature) AS agrees
+          ) AS g
+         WHERE NOT (g.agrees AND s.digest = p_call.digest AND s.signature = p_call.signature)
+    ), reached AS MATERIALIZED (
+        SELECT c.org_id, c.plan_id, c.outcome_score, c.created_at, c.agrees,
+               c.shared::double precision / (c.size + v_size - c.shared) AS similarity
+          FROM candidate AS c
+         WHERE c.shared::double precision / (c.size + v_size - c.shared) >= p_call.threshold
+    ), found AS (
+        SELECT e.org_id, e.plan_id, 1::double precision AS similarity, e.place, NULL AS outcome_score,
+               NULL AS created_at
+          FROM unnest(v_org_ids, v_plan_ids) WITH ORDINALITY AS e(org_id, plan_id, place)
+        UNION ALL
+        SELECT r.org_id, r.plan_id, r.similarity, NULL, r.outcome_score, r.created_at
+          FROM reached AS r
+         WHERE r.agrees
+    ), best AS (
+        SELECT f.*
+          FROM found AS f
+         ORDER BY f.similarity DESC, f.place, f.org_id = '*', f.outcome_score DESC,
+                  f.created_at DESC, f.plan_id DESC
+         LIMIT p_call.row_limit
+    ), refused AS (
+        SELECT r.org_id, r.plan_id, r.similarity
+          FROM reached AS r
+         WHERE NOT r.agrees AND v_exact = 0
+           AND NOT EXISTS (SELECT FROM reached AS o WHERE o.agrees)
+         ORDER BY r.similarity DESC, r.org_id = '*', r.outcome_score DESC, r.created_at DESC,
+                  r.plan_id DESC
+         LIMIT 1
+    )
+    SELECT b.org_id, b.plan_id, b.similarity,
+           v_exact + (SELECT count(*) FROM candidate AS c WHERE c.agrees)
+           + CASE WHEN r.plan_id IS NULL THEN 0 ELSE 1 END,
+           r.org_id, r.plan_id, r.similarity
+      -- At least one row.
+      FROM (SELECT) AS one
+      LEFT JOIN best AS b ON true
+      LEFT JOIN refused AS r ON true
+     ORDER BY b.similarity DESC, b.place, b.org_id = '*', b.outcome_score DESC, b.created_at DESC,
+              b.plan_id DESC;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._match_plans(mnemo._recall_input, bigint, bigint, text[], boolean) IS
+    'The best live plans that the agent may read, written for the same context, that agree on the '
+    'guard, with Jaccard similarity of at least the threshold to the signature: by similarity, '
+    'plans of the organisation before global ones, outcome score, newest, id. p_identical false: '
+    'none has the same signature. considered counts the plans that were scored and stands in every '
+    'row; without a hit there is one row with it and NULL, and with the best plan that the guard '
+    'refused among those that its keys led to: where the guard is in the keys, _refused_plan looks '
+    'for the others.';
+
+-- part: 627_refused.sql
+CREATE FUNCTION mnemo._refused_plan(
+    p_call mnemo._recall_input,
+    p_meaning bigint,
+    p_values bigint,
+    p_names text[],
+    p_identical boolean
 )
 RETURNS TABLE (
     refused_org_id text,
@@ -9098,75 +10530,56 @@ LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 1
 SET search_path = pg_catalog, mnemo, pg_temp
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
-SET enable_sort = off
 SET jit = off
 AS $fn$
 DECLARE
-    v_size integer := cardinality(p_signature);
-    v_digest bigint := mnemo._hash64(array_to_string(p_signature, ' '));
-    v_audiences bigint[] := mnemo._audiences(p_org_id, p_agent_id, p_context);
-    v_global bigint := mnemo._audience('global', NULL, NULL, p_context);
+    v_size integer := cardinality(p_call.signature);
+    v_probe record;
 BEGIN
+    IF p_identical THEN
+        RETURN QUERY
+        SELECT i.org_ids[1], i.plan_ids[1], 1::double precision, 1::bigint
+          FROM mnemo._identical_plans(p_call, 'off', NULL, NULL, 1) AS i
+         WHERE cardinality(i.plan_ids) = 1;
+        IF FOUND THEN
+            RETURN;
+        END IF;
+    END IF;
+    v_probe := mnemo._probe(p_call, p_call.threshold, 0);
     RETURN QUERY
-    WITH exact AS MATERIALIZED (
-        SELECT e.org_id, e.plan_id, e.outcome_score, e.created_at
-          FROM unnest(v_audiences) AS a(audience)
-          CROSS JOIN LATERAL mnemo._identical(
-                p_org_id, a.audience, p_signature, v_digest, NULL, p_context, p_now, 1) AS e
-        UNION ALL
-        SELECT e.org_id, e.plan_id, e.outcome_score, e.created_at
-          FROM mnemo._identical(
-                '*', v_global, p_signature, v_digest, NULL, p_context, p_now, 1) AS e
-    ), probe AS MATERIALIZED (
-        SELECT mnemo._probe_keys(h.hashes, p_threshold, v_audiences) AS keys,
-               mnemo._probe_keys(h.hashes, p_threshold, ARRAY[v_global]) AS global_keys,
-               mnemo._sketch(h.hashes, mnemo._sketch_bits(1)) AS sketch,
-               mnemo._sketch(h.hashes, mnemo._sketch_bits(33)) AS long_sketch
-          FROM (SELECT mnemo._ordered_hashes(p_signature) AS hashes OFFSET 0) AS h
-         WHERE NOT EXISTS (SELECT FROM exact)
-    ), candidate AS MATERIALIZED (
-        -- Thousands of plans made from one template may be refused; the reason needs one. The test
-        -- of similarity stands before the limit, so that others cannot crowd it out.
-        (SELECT s.org_id, s.plan_id, s.outcome_score, s.created_at,
-                mnemo._jaccard(s.signature, p_signature) AS similarity
-           FROM probe AS p
-           CROSS JOIN LATERAL mnemo._similar(
-                p_org_id, v_audiences, p.keys, p_context, p_now, p.sketch,
-                p.long_sketch, v_size, p_threshold) AS s
-          WHERE NOT mnemo._agrees(s, p_guard, p_meaning, p_values, p_names, p_signature)
-            AND mnemo._jaccard(s.signature, p_signature) >= p_threshold
-          LIMIT 200)
-        UNION ALL
-        (SELECT s.org_id, s.plan_id, s.outcome_score, s.created_at,
-                mnemo._jaccard(s.signature, p_signature) AS similarity
-           FROM probe AS p
-           CROSS JOIN LATERAL mnemo._similar(
-                '*', ARRAY[v_global], p.global_keys, p_context, p_now, p.sketch,
-                p.long_sketch, v_size, p_threshold) AS s
-          WHERE NOT mnemo._agrees(s, p_guard, p_meaning, p_values, p_names, p_signature)
-            AND mnemo._jaccard(s.signature, p_signature) >= p_threshold
-          LIMIT 200)
-    ), found AS (
-        SELECT e.org_id, e.plan_id, e.outcome_score, e.created_at,
-               1::double precision AS similarity
-          FROM exact AS e
-        UNION ALL
-        SELECT c.org_id, c.plan_id, c.outcome_score, c.created_at, c.similarity
-          FROM candidate AS c
-    )
-    SELECT f.org_id, f.plan_id, f.similarity, count(*) OVER ()
-      FROM found AS f
-     ORDER BY f.similarity DESC, f.org_id = '*', f.outcome_score DESC, f.created_at DESC,
-              f.plan_id DESC
+    SELECT c.org_id, c.plan_id, c.similarity, count(*) OVER ()
+      FROM (
+        -- Thousands of plans made from one template may be refused; the reason needs one. So key by
+        -- key, up to a limit; the test of similarity stands before it, so that others cannot crowd
+        -- it out.
+        SELECT DISTINCT r.org_id, r.plan_id, r.outcome_score, r.created_at, r.similarity
+          FROM (
+            SELECT s.org_id, s.plan_id, s.outcome_score, s.created_at,
+                   t.shared::double precision / (s.size + v_size - t.shared) AS similarity
+              FROM unnest(v_probe.keys) AS k(key)
+              CROSS JOIN LATERAL mnemo._similar(
+                    ARRAY[k.key], p_call.org_id, p_call.audiences, p_call.context,
+                    p_call.asked_at, v_probe.sketch, v_probe.long_sketch, v_size,
+                    p_call.threshold) AS s
+              CROSS JOIN LATERAL (
+                SELECT mnemo._shared_tokens(s.signature, p_call.signature) AS shared OFFSET 0
+              ) AS t
+             WHERE NOT mnemo._agrees(
+                    s, p_call.guard, p_meaning, p_values, p_names, p_call.signature)
+               AND t.shared::double precision / (s.size + v_size - t.shared) >= p_call.threshold
+             LIMIT 200
+          ) AS r
+      ) AS c
+      CROSS JOIN LATERAL mnemo._live(c.org_id, c.plan_id, p_call.asked_at)
+     ORDER BY c.similarity DESC, c.org_id = '*', c.outcome_score DESC, c.created_at DESC,
+              c.plan_id DESC
      LIMIT 1;
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._refused_plan(
-    text[], text, bigint, bigint, text[], double precision, text, text, text, timestamptz
-) IS
+COMMENT ON FUNCTION mnemo._refused_plan(mnemo._recall_input, bigint, bigint, text[], boolean) IS
     'For a miss: the best plan that reaches the threshold and that the guard refuses, no row where '
-    'there is none. Identical signatures first; of similar ones it looks at the first 200 of the '
-    'organisation and of the global plans, so with more it need not be the very best.';
+    'there is none. Identical signatures first, unless p_identical says that there is none; of '
+    'similar ones it looks at the first 200, so with more it need not be the very best.';
 
 -- part: 630_plan_input.sql
 CREATE TYPE mnemo._plan_input AS (
@@ -9729,22 +11142,19 @@ COMMENT ON FUNCTION mnemo.remember_plans(jsonb, text) IS
 CREATE FUNCTION mnemo._recall_plan_problem(
     p_query text,
     p_threshold double precision,
+    p_minimum double precision,
     p_guard text,
-    p_context text,
-    p_org_id text
+    p_context text
 )
 RETURNS mnemo._problem
 LANGUAGE plpgsql STABLE PARALLEL SAFE
-SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 BEGIN
     IF p_query IS NULL THEN
         RETURN mnemo._argument('p_query', 'p_query must not be NULL', 'pass the question to answer');
-    ELSIF (p_threshold BETWEEN
-           mnemo._setting('minimum_threshold', p_org_id)::double precision AND 1) IS NOT TRUE THEN
+    ELSIF (p_threshold BETWEEN p_minimum AND 1) IS NOT TRUE THEN
         RETURN mnemo._argument('p_similarity_threshold',
-            format('p_similarity_threshold must be from %s to 1; got %s',
-                mnemo._setting('minimum_threshold', p_org_id), p_threshold),
+            format('p_similarity_threshold must be from %s to 1; got %s', p_minimum, p_threshold),
             'leave it out for the setting similarity_threshold');
     ELSIF NOT mnemo._is_label('guard', p_guard) THEN
         RETURN mnemo._label_problem('p_guard', 'guard', p_guard);
@@ -9757,8 +11167,73 @@ BEGIN
     ]);
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._recall_plan_problem(text, double precision, text, text, text) IS
-    'The first problem of the arguments of mnemo.recall_plan, settings filled in; NULL for none.';
+COMMENT ON FUNCTION mnemo._recall_plan_problem(
+    text, double precision, double precision, text, text
+) IS
+    'The first problem of the arguments of mnemo.recall_plan, settings filled in; p_minimum is the '
+    'least threshold allowed. NULL for none.';
+
+CREATE FUNCTION mnemo._recall_call(
+    p_query text,
+    p_agent_id text,
+    p_org_id text,
+    p_similarity_threshold double precision,
+    p_guard text,
+    p_context text,
+    p_limit bigint
+)
+RETURNS mnemo._recall_input
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
+AS $fn$
+DECLARE
+    v_who record := mnemo._enter(p_agent_id, p_org_id);
+    v_settings jsonb := mnemo._overrides(v_who.org_id);
+    v_call mnemo._recall_input;
+    v_problem mnemo._problem;
+BEGIN
+    IF mnemo._setting_in(v_settings, 'experience_memory') <> 'on' THEN
+        v_call.reason := 'disabled';
+        RETURN v_call;
+    END IF;
+    v_call.minimum := mnemo._setting_in(v_settings, 'minimum_threshold');
+    v_call.threshold := coalesce(
+        p_similarity_threshold,
+        greatest(mnemo._setting_in(v_settings, 'similarity_threshold')::double precision,
+            v_call.minimum)
+    );
+    v_call.guard := coalesce(p_guard, mnemo._setting_in(v_settings, 'guard'));
+    v_problem := coalesce(
+        mnemo._identity_problem(v_who.agent_id, v_who.org_id),
+        mnemo._recall_plan_problem(
+            p_query, v_call.threshold, v_call.minimum, v_call.guard, p_context),
+        mnemo._limit_problem(p_limit)
+    );
+    IF v_problem.code IS NOT NULL THEN
+        PERFORM mnemo._raise_problem(v_problem);
+    END IF;
+    v_call.signature := mnemo._signature_tokens(p_query);
+    IF cardinality(v_call.signature) = 0 THEN
+        v_call.reason := 'blank_query';
+        RETURN v_call;
+    ELSIF cardinality(v_call.signature) > 20000 THEN
+        PERFORM mnemo._raise_limit('p_query',
+            format('p_query has %s signature tokens, at most 20000 are allowed',
+                cardinality(v_call.signature)),
+            'shorten it');
+    END IF;
+    RETURN ROW(
+        p_query, v_call.signature, mnemo._digest(v_call.signature),
+        mnemo._audiences(v_who.org_id, v_who.agent_id, p_context), p_context, v_call.guard,
+        v_call.threshold, v_call.minimum, p_limit, v_who.org_id, v_who.agent_id,
+        statement_timestamp(), NULL
+    )::mnemo._recall_input;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._recall_call(
+    text, text, text, double precision, text, text, bigint
+) IS
+    'A call of recall_plan and its kin: who calls, mode, arguments with the settings filled in and '
+    'checked.';
 
 CREATE FUNCTION mnemo._near_miss(
     p_org_id text,
@@ -9790,67 +11265,10 @@ COMMENT ON FUNCTION mnemo._near_miss(text, uuid, double precision, text, text) I
     'A plan that the guard refused, as recall_plan shows it: id, query, similarity, and the '
     'differences in words.';
 
-CREATE FUNCTION mnemo._recall_call(
-    p_query text,
-    p_agent_id text,
-    p_org_id text,
-    p_similarity_threshold double precision,
-    p_guard text,
-    p_context text,
-    p_limit bigint,
-    OUT org_id text,
-    OUT agent_id text,
-    OUT threshold double precision,
-    OUT guard text,
-    OUT signature text[],
-    OUT reason text
-)
-LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
-SET search_path = pg_catalog, mnemo, pg_temp
-AS $fn$
-BEGIN
-    SELECT e.org_id, e.agent_id INTO org_id, agent_id FROM mnemo._enter(p_agent_id, p_org_id) AS e;
-    IF mnemo._setting('experience_memory', org_id) <> 'on' THEN
-        reason := 'disabled';
-        RETURN;
-    END IF;
-    PERFORM mnemo._check_identity(agent_id, org_id);
-    threshold := coalesce(
-        p_similarity_threshold,
-        greatest(
-            mnemo._setting('similarity_threshold', org_id)::double precision,
-            mnemo._setting('minimum_threshold', org_id)::double precision)
-    );
-    guard := coalesce(p_guard, mnemo._setting('guard', org_id));
-    PERFORM mnemo._raise_problem(mnemo._first_problem(ARRAY[
-        mnemo._recall_plan_problem(p_query, threshold, guard, p_context, org_id),
-        mnemo._limit_problem(p_limit)
-    ]));
-    signature := mnemo._signature_tokens(p_query);
-    IF cardinality(signature) = 0 THEN
-        reason := 'blank_query';
-    ELSIF cardinality(signature) > 20000 THEN
-        PERFORM mnemo._raise_limit('p_query',
-            format('p_query has %s signature tokens, at most 20000 are allowed',
-                cardinality(signature)),
-            'shorten it');
-    END IF;
-END
-$fn$;
-COMMENT ON FUNCTION mnemo._recall_call(
-    text, text, text, double precision, text, text, bigint
-) IS
-    'A call of recall_plan and its kin: who calls, mode, arguments with the settings filled in and '
-    'checked. reason is disabled or blank_query where there is nothing to match, else NULL.';
-
+-- part: 657_recall.sql
 CREATE FUNCTION mnemo._recall(
-    p_query text,
-    p_agent_id text,
-    p_org_id text,
-    p_similarity_threshold double precision,
-    p_guard text,
-    p_context text,
-    p_limit bigint
+    p_call mnemo._recall_input,
+    p_identical boolean
 )
 RETURNS TABLE (
     org_id text,
@@ -9862,36 +11280,23 @@ RETURNS TABLE (
     rank bigint
 )
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 1
-SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
-    v_call record;
-    v_read record;
+    v_read record := mnemo._guard(p_call.query);
     v_match record;
     v_refused record;
 BEGIN
-    SELECT * INTO v_call
-      FROM mnemo._recall_call(
-            p_query, p_agent_id, p_org_id, p_similarity_threshold, p_guard, p_context, p_limit);
-    IF v_call.reason IS NOT NULL THEN
-        candidates_considered := 0;
-        reason := v_call.reason;
-        RETURN NEXT;
-        RETURN;
-    END IF;
-    SELECT g.meaning, g.vals, g.names INTO v_read FROM mnemo._guard(p_query) AS g;
+    rank := 0;
     FOR v_match IN
         SELECT m.*
           FROM mnemo._match_plans(
-                v_call.signature, v_call.guard, v_read.meaning, v_read.vals, v_read.names,
-                v_call.threshold, p_context, p_limit, v_call.org_id, v_call.agent_id,
-                statement_timestamp()) AS m
+                p_call, v_read.meaning, v_read.vals, v_read.names, p_identical) AS m
     LOOP
         org_id := v_match.org_id;
         plan_id := v_match.plan_id;
         similarity := v_match.similarity;
         candidates_considered := v_match.considered;
-        rank := v_match.rank;
+        rank := rank + 1;
         IF plan_id IS NOT NULL THEN
             reason := CASE WHEN similarity = 1 THEN 'exact' ELSE 'similar' END;
             RETURN NEXT;
@@ -9900,27 +11305,24 @@ BEGIN
         reason := 'none_similar';
         v_refused := v_match;
         -- Where the guard is in the keys, they led to few of the plans that it refuses.
-        IF v_call.guard = 'strict' AND v_read.meaning # v_read.vals <> 0 THEN
+        IF p_call.guard = 'strict' AND v_read.meaning # v_read.vals <> 0 THEN
             SELECT r.* INTO v_refused
               FROM mnemo._refused_plan(
-                    v_call.signature, v_call.guard, v_read.meaning, v_read.vals, v_read.names,
-                    v_call.threshold, p_context, v_call.org_id, v_call.agent_id,
-                    statement_timestamp()) AS r;
+                    p_call, v_read.meaning, v_read.vals, v_read.names, p_identical) AS r;
             candidates_considered := greatest(candidates_considered, v_refused.considered);
         END IF;
         IF v_refused.refused_plan_id IS NOT NULL THEN
             reason := 'guarded';
             near_miss := mnemo._near_miss(v_refused.refused_org_id, v_refused.refused_plan_id,
-                v_refused.refused_similarity, p_query, v_call.guard);
+                v_refused.refused_similarity, p_call.query, p_call.guard);
         END IF;
         RETURN NEXT;
     END LOOP;
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._recall(text, text, text, double precision, text, text, bigint) IS
-    'What recall_plan and recall_plans share. One row a hit, or one row with the reason of the '
-    'miss.';
-
+COMMENT ON FUNCTION mnemo._recall(mnemo._recall_input, boolean) IS
+    'What recall_plan and recall_plans share. One row a hit, or one row with the reason of the miss. '
+    'p_identical false: no plan has the same signature.';
 
 -- part: 660_recall_plan.sql
 CREATE FUNCTION mnemo.recall_plan(
@@ -9951,14 +11353,32 @@ LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 1
 SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
+DECLARE
+    v_call mnemo._recall_input := mnemo._recall_call(
+        p_query, p_agent_id, p_org_id, p_similarity_threshold, p_guard, p_context, 1);
+    v_same mnemo._plan_answer;
 BEGIN
+    IF v_call.reason IS NOT NULL THEN
+        hit := false;
+        candidates_considered := 0;
+        reason := v_call.reason;
+        RETURN NEXT;
+        RETURN;
+    END IF;
+    v_same := mnemo._best_identical(v_call);
+    IF v_same.query = p_query OR v_call.guard = 'off' AND v_same.id IS NOT NULL THEN
+        RETURN QUERY
+        SELECT true, v_same.id, v_same.query, v_same.steps, v_same.details, v_same.chunk_ids,
+               v_same.outcome_score, 1::double precision, v_same.owner_agent_id, v_same.scope,
+               v_same.created_at, 1::bigint, 'exact'::text, NULL::jsonb;
+        RETURN;
+    END IF;
     RETURN QUERY
     SELECT r.plan_id IS NOT NULL, r.plan_id, p.query, p.steps, p.details, p.chunk_ids,
            p.outcome_score, r.similarity, p.owner_agent_id, p.scope, p.created_at,
            r.candidates_considered, r.reason, r.near_miss
-      FROM mnemo._recall(
-            p_query, p_agent_id, p_org_id, p_similarity_threshold, p_guard, p_context, 1) AS r
-      LEFT JOIN LATERAL mnemo._plan_of(r.org_id, r.plan_id) AS p ON true;
+      FROM mnemo._recall(v_call, v_same.id IS NOT NULL) AS r
+      LEFT JOIN LATERAL mnemo._answer(r.org_id, r.plan_id) AS p ON true;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo.recall_plan(text, text, text, double precision, text, text) IS
@@ -10005,15 +11425,19 @@ LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 5
 SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
+DECLARE
+    v_call mnemo._recall_input := mnemo._recall_call(
+        p_query, p_agent_id, p_org_id, p_similarity_threshold, p_guard, p_context, p_limit);
 BEGIN
+    IF v_call.reason IS NOT NULL THEN
+        RETURN;
+    END IF;
     RETURN QUERY
     SELECT true, r.plan_id, p.query, p.steps, p.details, p.chunk_ids, p.outcome_score,
            r.similarity, p.owner_agent_id, p.scope, p.created_at, r.candidates_considered,
            r.reason, r.near_miss, r.rank
-      FROM mnemo._recall(
-            p_query, p_agent_id, p_org_id, p_similarity_threshold, p_guard, p_context, p_limit
-      ) AS r
-      CROSS JOIN LATERAL mnemo._plan_of(r.org_id, r.plan_id) AS p
+      FROM mnemo._recall(v_call, true) AS r
+      CROSS JOIN LATERAL mnemo._answer(r.org_id, r.plan_id) AS p
      ORDER BY r.rank;
 END
 $fn$;
@@ -10232,15 +11656,8 @@ COMMENT ON COLUMN mnemo.plan.content_hash IS 'SHA-256 of the record (docs/hash-f
 
 -- part: 690_explain.sql
 CREATE FUNCTION mnemo._explain_candidates(
-    p_query text,
-    p_signature text[],
-    p_guard text,
-    p_threshold double precision,
-    p_least double precision,
-    p_context text,
-    p_org_id text,
-    p_agent_id text,
-    p_now timestamptz
+    p_call mnemo._recall_input,
+    p_least double precision
 )
 RETURNS TABLE (
     rank bigint,
@@ -10262,34 +11679,23 @@ SET enable_seqscan = off
 SET jit = off
 AS $fn$
 DECLARE
-    v_hashes bigint[] := mnemo._ordered_hashes(p_signature);
-    v_audiences bigint[] := mnemo._audiences(p_org_id, p_agent_id, p_context);
-    v_global bigint := mnemo._audience('global', NULL, NULL, p_context);
-    v_sketch bit varying := mnemo._sketch(v_hashes, mnemo._sketch_bits(1));
-    v_long_sketch bit varying := mnemo._sketch(v_hashes, mnemo._sketch_bits(33));
-    v_read record;
+    v_probe record := mnemo._probe(p_call, p_least, 0);
+    v_read record := mnemo._guard(p_call.query);
 BEGIN
-    SELECT g.meaning, g.vals, g.names INTO v_read FROM mnemo._guard(p_query) AS g;
     RETURN QUERY
     WITH candidate AS MATERIALIZED (
         SELECT s.org_id, s.plan_id, s.signature, s.outcome_score, s.created_at,
-               mnemo._agrees(s, p_guard, v_read.meaning, v_read.vals, v_read.names,
-                   p_signature) AS agrees
+               mnemo._agrees(s, p_call.guard, v_read.meaning, v_read.vals, v_read.names,
+                   p_call.signature) AS agrees
           FROM mnemo._similar(
-                p_org_id, v_audiences, mnemo._probe_keys(v_hashes, p_least, v_audiences),
-                p_context, p_now, v_sketch, v_long_sketch, cardinality(p_signature), p_least) AS s
-        UNION ALL
-        SELECT s.org_id, s.plan_id, s.signature, s.outcome_score, s.created_at,
-               mnemo._agrees(s, p_guard, v_read.meaning, v_read.vals, v_read.names,
-                   p_signature) AS agrees
-          FROM mnemo._similar(
-                '*', ARRAY[v_global], mnemo._probe_keys(v_hashes, p_least, ARRAY[v_global]),
-                p_context, p_now, v_sketch, v_long_sketch, cardinality(p_signature), p_least) AS s
+                v_probe.keys, p_call.org_id, p_call.audiences, p_call.context, p_call.asked_at,
+                v_probe.sketch, v_probe.long_sketch, cardinality(p_call.signature), p_least) AS s
+          CROSS JOIN LATERAL mnemo._live(s.org_id, s.plan_id, p_call.asked_at)
     ), scored AS (
-        SELECT c.*, mnemo._jaccard(c.signature, p_signature) AS similarity FROM candidate AS c
+        SELECT c.*, mnemo._jaccard(c.signature, p_call.signature) AS similarity FROM candidate AS c
     ), ranked AS (
         SELECT s.*,
-               s.agrees AND s.similarity >= p_threshold AS fits,
+               s.agrees AND s.similarity >= p_call.threshold AS fits,
                row_number() OVER (
                    ORDER BY s.similarity DESC, s.org_id = '*', s.outcome_score DESC,
                             s.created_at DESC, s.plan_id DESC
@@ -10303,19 +11709,19 @@ BEGIN
          WHERE r.place <= 20 OR r.place = (SELECT min(f.place) FROM ranked AS f WHERE f.fits)
     ), judged AS (
         SELECT n.*, m.content, m.consolidation_state,
-               mnemo._guard_differences(p_query, m.content, p_guard) AS differences
+               mnemo._guard_differences(p_call.query, m.content, p_call.guard) AS differences
           FROM nearest AS n
           JOIN mnemo.memory AS m ON m.org_id = n.org_id AND m.id = n.plan_id
     )
     SELECT o.place, o.plan_id, o.content, o.similarity, o.outcome_score,
            ARRAY(SELECT t.token FROM unnest(o.signature) AS t(token)
-                  WHERE t.token = ANY (p_signature)),
-           ARRAY(SELECT t.token FROM unnest(p_signature) AS t(token)
+                  WHERE t.token = ANY (p_call.signature)),
+           ARRAY(SELECT t.token FROM unnest(p_call.signature) AS t(token)
                   WHERE t.token <> ALL (o.signature)),
            ARRAY(SELECT t.token FROM unnest(o.signature) AS t(token)
-                  WHERE t.token <> ALL (p_signature)),
-           o.differences, o.consolidation_state, p_threshold,
-           CASE WHEN o.similarity < p_threshold THEN 'below_threshold'
+                  WHERE t.token <> ALL (p_call.signature)),
+           o.differences, o.consolidation_state, p_call.threshold,
+           CASE WHEN o.similarity < p_call.threshold THEN 'below_threshold'
                 WHEN NOT o.fits THEN 'guarded'
                 WHEN o.place = min(o.place) FILTER (WHERE o.fits) OVER () THEN 'replayed'
                 ELSE 'outranked' END
@@ -10323,9 +11729,7 @@ BEGIN
      ORDER BY o.place;
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._explain_candidates(
-    text, text[], text, double precision, double precision, text, text, text, timestamptz
-) IS
+COMMENT ON FUNCTION mnemo._explain_candidates(mnemo._recall_input, double precision) IS
     'The 20 nearest live plans that the agent may read, from similarity p_least on, and the one that '
     'is replayed, each with its verdict.';
 
@@ -10356,19 +11760,13 @@ SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
-    v_call record;
+    v_call mnemo._recall_input := mnemo._recall_call(
+        p_query, p_agent_id, p_org_id, p_similarity_threshold, p_guard, p_context, 1);
 BEGIN
-    SELECT * INTO v_call
-      FROM mnemo._recall_call(
-            p_query, p_agent_id, p_org_id, p_similarity_threshold, p_guard, p_context, 1);
     IF v_call.reason IS NULL THEN
         RETURN QUERY
         SELECT e.*
-          FROM mnemo._explain_candidates(
-                p_query, v_call.signature, v_call.guard, v_call.threshold,
-                least(v_call.threshold,
-                    mnemo._setting('minimum_threshold', v_call.org_id)::double precision),
-                p_context, v_call.org_id, v_call.agent_id, statement_timestamp()) AS e;
+          FROM mnemo._explain_candidates(v_call, least(v_call.threshold, v_call.minimum)) AS e;
         IF FOUND THEN
             RETURN;
         END IF;

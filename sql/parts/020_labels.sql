@@ -35,7 +35,7 @@ RETURN CASE p_set
     ]
     WHEN 'retention_status' THEN ARRAY['removed', 'broken']
     WHEN 'level' THEN ARRAY['application', 'tenant', 'admin']
-    WHEN 'recall_strategy' THEN ARRAY['exact', 'recent']
+    WHEN 'recall_strategy' THEN ARRAY['lexical', 'hybrid', 'exact', 'recent']
     WHEN 'forget_strategy' THEN ARRAY['soft_delete']
     WHEN 'guard' THEN ARRAY['strict', 'meaning', 'off']
     WHEN 'recall_reason' THEN ARRAY[

@@ -10,6 +10,7 @@ SET extra_float_digits = 1
 AS $fn$
 BEGIN
     INSERT INTO mnemo.memory SELECT r.* FROM unnest(p_records) AS r;
+    PERFORM mnemo._index_terms(p_records);
     INSERT INTO mnemo.event (
         org_id, id, agent_id, event_type, memory_org_id, memory_id, actor_org_id, actor_agent_id,
         happened_at, content_hash, changes

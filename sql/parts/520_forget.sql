@@ -48,6 +48,7 @@ BEGIN
             v_record, 'memory_delete', v_caller.org_id, v_caller.agent_id,
             jsonb_build_object('deleted_at', mnemo._micros(now()))
         );
+        PERFORM mnemo._unindex_terms(v_record.org_id, ARRAY[v_record.id]);
         DELETE FROM mnemo.plan_signature AS s
          WHERE s.org_id = v_record.org_id AND s.plan_id = v_record.id;
     END LOOP;

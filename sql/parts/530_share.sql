@@ -123,6 +123,7 @@ BEGIN
             'permission', p_permission, 'expires_at', mnemo._micros(v_expires_at))
     );
     PERFORM mnemo._index_plan(v_record.org_id, v_record.id);
+    PERFORM mnemo._index_grants(v_record.org_id, v_record.id);
     RETURN QUERY
     SELECT a.agent_id, a.permission, a.expires_at
       FROM mnemo.acl AS a
@@ -174,6 +175,7 @@ BEGIN
             jsonb_build_object('agents', to_jsonb(v_removed))
         );
         PERFORM mnemo._index_plan(v_record.org_id, v_record.id);
+        PERFORM mnemo._index_grants(v_record.org_id, v_record.id);
     END IF;
     RETURN QUERY
     SELECT t.agent, CASE WHEN t.agent = ANY (v_removed) THEN 'removed' ELSE 'absent' END

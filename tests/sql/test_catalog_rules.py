@@ -41,7 +41,7 @@ API_TYPES = {
     "text", "bigint", "double precision", "boolean", "timestamp with time zone", "interval",
     "uuid", "jsonb", "bytea", "text[]", "uuid[]", "double precision[]", "bigint[]", "void",
 }  # fmt: skip
-COLUMN_TYPES = API_TYPES | {"integer", "bit varying", "bigint[]"}
+COLUMN_TYPES = API_TYPES | {"integer", "bit varying", "bigint[]", "integer[]"}
 
 FUNCTIONS = "FROM pg_proc AS p WHERE p.pronamespace = 'mnemo'::regnamespace"
 TABLES = "FROM pg_class AS c WHERE c.relnamespace = 'mnemo'::regnamespace AND c.relkind = 'r'"

@@ -95,12 +95,12 @@ def test_newest_first_then_the_higher_id(tx: psycopg.Connection) -> None:
             assert _found(tx, limit=limit, strategy=strategy) == expected[:limit]
 
 
-def test_the_default_limit_is_ten_and_the_strategy_recent(tx: psycopg.Connection) -> None:
+def test_the_default_limit_is_ten_and_the_strategy_hybrid(tx: psycopg.Connection) -> None:
     for n in range(12):
         row(tx, "remember", content=str(n))
     found = rows(tx, "recall", query=None)
     assert len(found) == 10
-    assert {r["explanation"]["strategy"] for r in found} == {"recent"}
+    assert {r["explanation"]["strategy"] for r in found} == {"hybrid"}
 
 
 def test_filters_come_before_the_limit(tx: psycopg.Connection) -> None:

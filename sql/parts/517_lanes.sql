@@ -1,0 +1,150 @@
+CREATE FUNCTION mnemo._lexical_lane(
+    p_query text,
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz,
+    p_filter mnemo._recall_filter,
+    p_limit bigint
+)
+RETURNS TABLE (rank bigint, org_id text, id uuid, score double precision, parts jsonb)
+LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 10
+SET search_path = pg_catalog, mnemo, pg_temp
+-- JSON takes a number's digits from this setting.
+SET extra_float_digits = 1
+AS $fn$
+DECLARE
+    v_asked record;
+    v_cap bigint;
+    v_row record;
+BEGIN
+    SELECT array_agg(q.word ORDER BY q.place) AS words, array_agg(q.term ORDER BY q.place) AS terms,
+           array_agg(q.admits ORDER BY q.place) AS admits, array_agg(q.idf ORDER BY q.place) AS idfs,
+           max(q.average_length) AS average_length
+      INTO v_asked
+      FROM mnemo._query_terms(p_query, p_org_id) AS q;
+    IF true = ANY (v_asked.admits) IS NOT TRUE THEN
+        RETURN;
+    END IF;
+    FOREACH v_cap IN ARRAY ARRAY[1000, 16000, NULL]::bigint[] LOOP
+        FOR v_row IN
+            SELECT l.*
+              FROM mnemo._lexical_pass(
+                    v_asked.terms, v_asked.admits, v_asked.idfs, v_asked.average_length, p_org_id,
+                    p_agent_id, p_now, p_filter, p_limit, v_cap) AS l
+        LOOP
+            EXIT WHEN NOT v_row.complete;
+            IF v_row.id IS NULL THEN
+                RETURN;
+            END IF;
+            rank := v_row.rank;
+            org_id := v_row.org_id;
+            id := v_row.id;
+            score := v_row.score;
+            parts := mnemo._term_parts(v_row.org_id, v_row.id, v_asked.words, v_asked.terms,
+                v_asked.idfs, v_asked.average_length);
+            RETURN NEXT;
+        END LOOP;
+        IF v_row.complete THEN
+            RETURN;
+        END IF;
+    END LOOP;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._lexical_lane(
+    text, text, text, timestamptz, mnemo._recall_filter, bigint
+) IS
+    'The best p_limit records by the words of a query: score descending, then newest id. parts gives '
+    'what each word contributes to the score. No row for a query without words that admit.';
+
+CREATE FUNCTION mnemo._term_parts(
+    p_org_id text,
+    p_id uuid,
+    p_words text[],
+    p_terms bigint[],
+    p_idfs double precision[],
+    p_average_length double precision
+)
+RETURNS jsonb
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    RETURN (
+        SELECT jsonb_object_agg(q.word, mnemo._term_score(
+                   q.idf, v.weights[array_position(v.terms, q.term)], v.length, p_average_length))
+          FROM mnemo.term_vector AS v
+          CROSS JOIN LATERAL unnest(p_words, p_terms, p_idfs) AS q(word, term, idf)
+         WHERE v.org_id = p_org_id AND v.memory_id = p_id AND q.term = ANY (v.terms)
+    );
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._term_parts(
+    text, uuid, text[], bigint[], double precision[], double precision
+) IS
+    'What each of these words contributes to the score of a record, as a JSON object; words that it '
+    'lacks are left out.';
+
+CREATE FUNCTION mnemo._recent_lane(
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz,
+    p_filter mnemo._recall_filter,
+    p_limit bigint
+)
+RETURNS TABLE (
+    rank bigint,
+    org_id text,
+    id uuid,
+    score double precision,
+    age_hours double precision
+)
+LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 10
+SET search_path = pg_catalog, mnemo, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET enable_sort = off
+SET jit = off
+AS $fn$
+BEGIN
+    RETURN QUERY
+    SELECT row_number() OVER (ORDER BY s.created_at DESC, s.id DESC), s.org_id, s.id,
+           exp(-ln(2::double precision) * greatest(x.age_hours, 0) / 168), x.age_hours
+      FROM (
+        -- The limit in each branch: each is read from its index only as far as it goes.
+        (SELECT m.org_id, m.id, m.created_at
+           FROM mnemo._visible_own(p_org_id, p_agent_id, p_now) AS m
+          WHERE NOT m.tags @> ARRAY['__experience_plan__'] AND mnemo._passes(m, p_filter)
+          ORDER BY m.created_at DESC, m.id DESC
+          LIMIT p_limit)
+        UNION ALL
+        (SELECT m.org_id, m.id, m.created_at
+           FROM mnemo._visible_public(p_org_id, p_agent_id, p_now) AS m
+          WHERE NOT m.tags @> ARRAY['__experience_plan__'] AND mnemo._passes(m, p_filter)
+          ORDER BY m.created_at DESC, m.id DESC
+          LIMIT p_limit)
+        UNION ALL
+        (SELECT m.org_id, m.id, m.created_at
+           FROM mnemo._visible_granted(p_org_id, p_agent_id, p_now) AS m
+          WHERE NOT m.tags @> ARRAY['__experience_plan__'] AND mnemo._passes(m, p_filter)
+          ORDER BY m.created_at DESC, m.id DESC
+          LIMIT p_limit)
+        UNION ALL
+        (SELECT m.org_id, m.id, m.created_at
+           FROM mnemo._visible_global(p_now) AS m
+          WHERE NOT m.tags @> ARRAY['__experience_plan__'] AND mnemo._passes(m, p_filter)
+          ORDER BY m.created_at DESC, m.id DESC
+          LIMIT p_limit)
+        ORDER BY created_at DESC, id DESC
+        LIMIT p_limit
+      ) AS s
+      CROSS JOIN LATERAL (
+        SELECT extract(epoch FROM p_now - s.created_at)::double precision / 3600 AS age_hours
+      ) AS x
+     ORDER BY s.created_at DESC, s.id DESC;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._recent_lane(
+    text, text, timestamptz, mnemo._recall_filter, bigint
+) IS
+    'The newest p_limit records that the agent may read and that pass the filters; score: by age, '
+    'with a half-life of 168 hours.';
