@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PYTEST_ARGS ?=
 ARGS ?=
 
-.PHONY: help demo test test-core test-long bench lint types check build stop clean
+.PHONY: help demo test test-core test-long bench lint types check build dist stop clean
 
 help: ## Show the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -54,6 +54,10 @@ check: $(VENV)/.installed ## Generated files are up to date
 build: $(VENV)/.installed ## Generate them
 	$(BIN)/python sql/unicode.py
 	$(BIN)/python -m mnemo_pg._build
+
+dist: check ## Package a release in dist/: wheel, PGXN archive, pg_tle registration
+	$(BIN)/python -m mnemo_pg._package dist
+	$(BIN)/python -m hatchling build -d dist
 
 stop: $(VENV)/.installed ## Stop the demo's server
 	$(BIN)/mnemo-pg stop
