@@ -102,7 +102,8 @@ def connect(dsn: str) -> psycopg.Connection[Any]:
     if not parts.get("connect_timeout") and "PGCONNECT_TIMEOUT" not in os.environ:
         dsn = make_conninfo(dsn, connect_timeout=10)
     try:
-        return psycopg.connect(dsn, autocommit=True)
+        # Prepared statements would be lost behind a pooler.
+        return psycopg.connect(dsn, autocommit=True, prepare_threshold=None)
     except psycopg.OperationalError as error:
         raise CommandError(
             f"cannot connect to {place(dsn)}: {_first_line(error)};"

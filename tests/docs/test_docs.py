@@ -15,7 +15,7 @@ import pytest
 from psycopg.types.json import Jsonb
 
 from mnemo_pg.cli.app import app
-from mnemo_pg.errors import CODES, NotInstalledError
+from mnemo_pg.errors import CODES, SERVER_CODES, NotInstalledError
 from tests.support.server import ROOT
 
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
@@ -221,7 +221,17 @@ def test_codes() -> None:
     for code, kind in CODES.items():
         assert table[code] == f"`{kind.__name__}`"
     assert table["3F000"] == f"`{NotInstalledError.__name__}`"
-    assert [code for code in raised - set(CODES) if table[code] != "psycopg's"] == []
+    for code in raised - set(CODES):
+        kind = SERVER_CODES.get(code)
+        assert table[code] == (f"`{kind.__name__}`" if kind else "psycopg's"), code
+
+
+def test_codes_of_the_server() -> None:
+    """Each SQLSTATE that may happen to any call is in connections.md, with its exception."""
+    table: dict[str, str] = {}
+    for codes, python, *_ in rows(section("connections.md", "Which error, and what to do")):
+        table |= dict.fromkeys(re.findall(r"\b[0-9A-Z]{5}\b", codes), python)
+    assert table == {code: f"`{kind.__name__}`" for code, kind in SERVER_CODES.items()}
 
 
 def test_settings(db: psycopg.Connection) -> None:

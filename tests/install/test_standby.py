@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -12,8 +11,9 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from mnemo_pg import Mnemo, RecallReason
-from tests.support.calls import row, rows, scalar, value, wait_until
+from mnemo_pg import Mnemo, ReadOnlyError, RecallReason
+from tests.support.calls import contents, row, rows, scalar, value, wait_until
+from tests.support.every import drop_roles, prepare
 from tests.support.installs import install
 from tests.support.server import SETTINGS, SUPERUSER, Server
 
@@ -226,43 +226,57 @@ def test_the_wrapper_reads_from_a_replica(pair: Pair, primary: psycopg.Connectio
         assert [found.id for found in client.list_plans()] == [plan]
 
 
-def test_every_write_is_refused(
+def test_every_function_of_the_catalog(
     pair: Pair, primary: psycopg.Connection, replica: psycopg.Connection
 ) -> None:
-    """25006, the error of PostgreSQL itself, from each function that changes something."""
-    plan = remember(primary)
-    plans = json.dumps([{"query": "x y z", "steps": [], "chunk_ids": [], "outcome_score": 1}])
-    writes: list[tuple[str, dict[str, Any]]] = [
-        ("remember", {"content": "a memory"}),
-        ("remember", {"content": "a memory", "idempotency_key": "k"}),
-        ("remember_plan", {"query": QUERY, "steps": [], "chunk_ids": [], "outcome_score": 1}),
-        ("remember_plans", {"plans": plans}),
-        ("remember_plans", {"plans": plans, "on_error": "skip"}),
-        ("forget", {"ids": [plan], **ANA}),
-        ("share", {"id": plan, "to_agents": ["ben"], **ANA}),
-        ("unshare", {"id": plan, "from_agents": ["ben"], **ANA}),
-        ("configure", {"name": "similarity_threshold", "value": "0.8"}),
-        ("configure", {"name": "similarity_threshold", "value": None}),
-        ("grant_access", {"role": "app", "level": "application"}),
-        ("revoke_access", {"role": "app"}),
-        ("bind_role", {"role": "tenant_of_acme", "org_id": "acme", "agent_id": "cem"}),
-        ("unbind_role", {"role": "tenant_of_acme", "org_id": "acme", "agent_id": "ben"}),
-    ]
-    volatile = {
-        name
-        for (name,) in replica.execute(
-            "SELECT proname FROM pg_proc WHERE pronamespace = 'mnemo'::regnamespace"
-            " AND provolatile = 'v' AND proname NOT LIKE '\\_%'"
-        )
-    }
-    assert {function for function, _ in writes} == volatile
+    """What only reads answers; what would change something is refused with 25006, the error of
+    PostgreSQL itself."""
+    calls = prepare(primary)
     pair.catch_up()
-    for function, arguments in writes:
-        with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
-            rows(replica, function, **arguments)
+    answered, refused = set(), set()
+    for call in calls:
+        before = contents(primary)
+        with primary.transaction(force_rollback=True):
+            call.run(primary)
+            writes = contents(primary) != before
+        assert call.volatile or not writes, call.function
+        if writes:
+            with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
+                call.run(replica)
+            refused.add(call.function)
+        else:
+            call.run(replica)
+            answered.add(call.function)
+    assert answered >= {"recall", "recall_plan", "recall_plans", "explain_recall_plan", "get_plan"}
+    assert refused >= {"remember", "remember_plan", "remember_plans", "forget", "share", "unshare",
+                       "configure", "grant_access", "revoke_access", "bind_role",
+                       "unbind_role"}  # fmt: skip
+    drop_roles(primary)
     # A plan that is not good enough is not written, so there is nothing to refuse.
     answer = row(replica, "remember_plan", query=QUERY, steps=[], chunk_ids=[], outcome_score=0.1)
     assert answer["status"] == "below_threshold"
+
+
+def test_the_wrapper_says_where_to_write(pair: Pair, primary: psycopg.Connection) -> None:
+    """One exception for every write, with the remedy."""
+    plan = remember(primary)
+    pair.catch_up()
+    plan_of_a_batch = {"query": "x y z", "steps": [], "chunk_ids": [], "outcome_score": 1}
+    with Mnemo(pair.dsn(), agent_id="ana", org_id="acme") as client:
+        for write in (
+            lambda: client.remember("a memory"),
+            lambda: client.remember("a memory", idempotency_key="k"),
+            lambda: client.remember_plan("x y z", [], [], 1),
+            lambda: client.remember_plans([plan_of_a_batch], on_error="skip"),
+            lambda: client.forget([plan]),
+            lambda: client.share(plan, ["ben"]),
+            lambda: client.configure("similarity_threshold", None),
+        ):
+            with pytest.raises(ReadOnlyError) as caught:
+                write()
+            assert (caught.value.sqlstate, caught.value.retryable) == ("25006", False)
+            assert "primary" in str(caught.value.hint)
+        assert client.recall_plan(QUERY).id == plan
 
 
 def test_a_promoted_replica_takes_over(pair: Pair, primary: psycopg.Connection) -> None:

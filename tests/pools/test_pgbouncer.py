@@ -13,6 +13,7 @@ import pytest
 from psycopg import sql
 
 from mnemo_pg import AccessError, Mnemo, UnavailableError, UnsupportedError
+from mnemo_pg.cli.session import Options, client
 from tests.client.conftest import Awaited, Side, done
 from tests.pools.conftest import ROLES, open_work
 from tests.support.calls import row, scalar, value
@@ -92,6 +93,16 @@ async def test_a_connection_string_needs_no_option(pooled: Side, db: psycopg.Con
         await tx.remember_plan(*PLAN)
     assert (await m.recall_plan(*PLAN[:1])).hit
     assert open_work(db) == 0
+
+
+def test_the_command_line_needs_no_option(bouncer: PgBouncer, db: psycopg.Connection) -> None:
+    """Its connection prepares nothing: an import makes many calls."""
+    dsn = bouncer.dsn(db.info.dbname)
+    with client(Options(dsn=dsn)) as m:
+        for _ in range(ENOUGH):
+            m.recall_plan(*PLAN[:1])
+        with occupied(dsn):
+            m.recall_plan(*PLAN[:1])
 
 
 async def test_without_a_pooler_calls_are_prepared(side: Side) -> None:
