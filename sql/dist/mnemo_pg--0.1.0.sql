@@ -68,7 +68,12 @@ BEGIN
         -- Made anew, it belongs to the extension: dumped with it and dropped with it.
         DROP SCHEMA mnemo;
     END IF;
-    CREATE SCHEMA mnemo;
+    BEGIN
+        CREATE SCHEMA mnemo;
+    EXCEPTION WHEN unique_violation OR duplicate_schema THEN
+        RAISE EXCEPTION 'schema mnemo already exists: another session has just made it'
+            USING ERRCODE = '42P06', HINT = 'look whether mnemo_pg is there: SELECT mnemo.version()';
+    END;
 END
 $prelude$;
 
@@ -4160,6 +4165,24 @@ END;
 COMMENT ON FUNCTION mnemo._answer(text, uuid) IS
     'What a recall shows of the plan with this key; no row for an unknown id.';
 
+CREATE FUNCTION mnemo._answer_of(
+    p_org_id text,
+    p_id uuid
+)
+RETURNS SETOF mnemo._plan_answer
+LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 1
+SET search_path = pg_catalog, mnemo, pg_temp
+-- As in _plan_of.
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+BEGIN
+    RETURN QUERY SELECT a.* FROM mnemo._answer(p_org_id, p_id) AS a;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._answer_of(text, uuid) IS
+    'As _answer, a look-up by key whatever the planner knows of the table.';
+
 -- part: 300_identity.sql
 CREATE FUNCTION mnemo._effective_role() RETURNS name
 LANGUAGE sql STABLE PARALLEL RESTRICTED
@@ -7473,7 +7496,8 @@ LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 BEGIN
-    p_record.nonce := '';
+    -- Its own nonce, if it has one: there must be none.
+    p_record.nonce := coalesce(p_record.nonce, '');
     RETURN encode(mnemo._content_hash(p_record), 'hex');
 END
 $fn$;
@@ -7950,6 +7974,7 @@ SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_event mnemo.event;
+    v_anchor text := CASE WHEN p_head.org_id IS NULL THEN '0' ELSE p_head.anchor_seq::text END;
 BEGIN
     SELECT e.* INTO v_event
       FROM mnemo.event AS e
@@ -7957,7 +7982,7 @@ BEGIN
        AND e.event_type = 'checkpoint' AND e.memory_id IS NULL
      ORDER BY e.seq DESC NULLS FIRST, e.id DESC
      LIMIT 1;
-    IF coalesce(p_head.anchor_seq, 0)::text <> coalesce(v_event.changes ->> 'anchor_seq', '0')
+    IF v_anchor IS DISTINCT FROM coalesce(v_event.changes ->> 'anchor_seq', '0')
         OR encode(p_head.anchor_hash, 'hex') IS DISTINCT FROM v_event.changes ->> 'anchor_hash'
     THEN
         RETURN ROW(v_event.id, 'anchor_changed', format(
@@ -9007,7 +9032,9 @@ COMMENT ON FUNCTION mnemo._export_sections() IS
 
 CREATE FUNCTION mnemo._derived_tables() RETURNS text[]
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN ARRAY['plan_signature'];
+RETURN ARRAY[
+    'plan_signature', 'term_vector', 'term_posting', 'term_total', 'term_frequency', 'term_change'
+];
 COMMENT ON FUNCTION mnemo._derived_tables() IS
     'The tables that an export leaves out, because import derives their rows from the others.';
 
@@ -9323,16 +9350,22 @@ RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
+DECLARE
+    v_records mnemo.memory[];
 BEGIN
     IF p_table = 'memory' THEN
-        PERFORM mnemo._index_new_plans(ARRAY(
+        v_records := ARRAY(
             SELECT r
               FROM unnest(p_rows) AS u(item)
               CROSS JOIN LATERAL jsonb_populate_record(NULL::mnemo.memory, u.item) AS r
-             WHERE u.item -> 'tags' ? mnemo._reserved_tag()
+             WHERE r.deleted_at IS NULL
+        );
+        PERFORM mnemo._index_terms(v_records);
+        PERFORM mnemo._index_new_plans(ARRAY(
+            SELECT r FROM unnest(v_records) AS r WHERE r.tags @> ARRAY[mnemo._reserved_tag()]
         ));
     ELSIF p_table = 'acl' THEN
-        PERFORM mnemo._index_plan(g.org_id, g.id)
+        PERFORM mnemo._index_plan(g.org_id, g.id), mnemo._index_grants(g.org_id, g.id)
            FROM (
             SELECT DISTINCT u.item ->> 'org_id' AS org_id, (u.item ->> 'memory_id')::uuid AS id
               FROM unnest(p_rows) AS u(item)
@@ -9533,7 +9566,7 @@ END
 $fn$;
 COMMENT ON FUNCTION mnemo.import_records(jsonb, text) IS
     'Writes up to 10,000 lines of an export as they are, ids, hashes, nonces and times kept, with '
-    'no event for it; signatures of plans are derived anew. A line that was changed, or whose '
+    'no event for it; signatures and terms are derived anew. A line that was changed, or whose '
     'content_hash is not the hash of its record, is refused. One row a line, position from 1: '
     'record (table and key), status imported, present (the same is there: nothing is written), '
     'header, or failed with the error as SQLSTATE: message. p_on_error abort: the first bad line '
@@ -9630,11 +9663,15 @@ BEGIN
           ORDER BY v.id DESC
           LIMIT p_limit)
         UNION ALL
+        -- A record has few events: they are found first and sorted then.
         (SELECT v.*
-           FROM mnemo.event AS v
-          WHERE v.memory_org_id IN (p_org_id, '*')
-            AND v.memory_id = p_memory_id
-            AND v.org_id = p_org_id
+           FROM (
+            SELECT m.*
+              FROM mnemo.event AS m
+             WHERE m.memory_org_id IN (p_org_id, '*') AND m.memory_id = p_memory_id
+            OFFSET 0
+           ) AS v
+          WHERE v.org_id = p_org_id
             AND (p_after IS NULL OR v.id < p_after)
             AND (p_agent_id IS NULL OR v.agent_id = p_agent_id)
             AND (p_types IS NULL OR v.event_type = ANY (p_types))
@@ -11378,7 +11415,7 @@ BEGIN
            p.outcome_score, r.similarity, p.owner_agent_id, p.scope, p.created_at,
            r.candidates_considered, r.reason, r.near_miss
       FROM mnemo._recall(v_call, v_same.id IS NOT NULL) AS r
-      LEFT JOIN LATERAL mnemo._answer(r.org_id, r.plan_id) AS p ON true;
+      LEFT JOIN LATERAL mnemo._answer_of(r.org_id, r.plan_id) AS p ON true;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo.recall_plan(text, text, text, double precision, text, text) IS
@@ -11437,7 +11474,7 @@ BEGIN
            r.similarity, p.owner_agent_id, p.scope, p.created_at, r.candidates_considered,
            r.reason, r.near_miss, r.rank
       FROM mnemo._recall(v_call, true) AS r
-      CROSS JOIN LATERAL mnemo._answer(r.org_id, r.plan_id) AS p
+      CROSS JOIN LATERAL mnemo._answer_of(r.org_id, r.plan_id) AS p
      ORDER BY r.rank;
 END
 $fn$;

@@ -1,5 +1,19 @@
 -- What events say about a record: the columns that may change, as labels, numbers and microseconds.
 
+CREATE FUNCTION mnemo._event_micros(
+    p_time timestamptz
+)
+RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE
+    WHEN p_time >= timestamptz '294247-01-01 00:00:00+00' THEN 9223372036854775807
+    WHEN p_time = timestamptz '-infinity' THEN (-9223372036854775808)::bigint
+    ELSE mnemo._micros(p_time)
+END;
+COMMENT ON FUNCTION mnemo._event_micros(timestamptz) IS
+    'Microseconds since 1970 as _micros; the ends of the range for infinite times, which no '
+    'function writes and a verifier may meet.';
+
 CREATE FUNCTION mnemo._reason_hash(
     p_record mnemo.memory
 )
@@ -19,7 +33,8 @@ LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 BEGIN
-    p_record.nonce := '';
+    -- Its own nonce, if it has one: there must be none.
+    p_record.nonce := coalesce(p_record.nonce, '');
     RETURN encode(mnemo._content_hash(p_record), 'hex');
 END
 $fn$;
@@ -42,10 +57,10 @@ RETURN jsonb_build_object(
     'status', (p_record).status,
     'version', (p_record).version,
     'prev_version_id', (p_record).prev_version_id,
-    'expires_at', mnemo._micros((p_record).expires_at),
-    'deleted_at', mnemo._micros((p_record).deleted_at),
-    'redacted_at', mnemo._micros((p_record).redacted_at),
-    'valid_to', mnemo._micros((p_record).valid_to),
+    'expires_at', mnemo._event_micros((p_record).expires_at),
+    'deleted_at', mnemo._event_micros((p_record).deleted_at),
+    'redacted_at', mnemo._event_micros((p_record).redacted_at),
+    'valid_to', mnemo._event_micros((p_record).valid_to),
     'remains', CASE WHEN (p_record).redacted_at IS NOT NULL
         THEN mnemo._remains_hash(p_record) END
 );

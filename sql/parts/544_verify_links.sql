@@ -34,7 +34,10 @@ BEGIN
     last_hash := p_after_hash;
     expected_found := coalesce(p_after_hash = p_expected_head, false);
     FOR v_link IN
-        SELECT e.id, e.seq, e.prev_hash, e.hash, mnemo._event_body(e) AS body
+        SELECT e.id, e.seq, e.prev_hash, e.hash,
+               -- No function writes an event of an infinite time, or of deep JSON.
+               CASE WHEN isfinite(e.happened_at) AND NOT e.changes @? '$.**{101}'
+               THEN mnemo._event_body(e) END AS body
           FROM mnemo.event AS e
          WHERE e.org_id = p_org_id AND e.agent_id = p_agent_id
            AND e.seq IS NOT NULL AND (p_until IS NULL OR e.seq <= p_until)
@@ -77,6 +80,7 @@ SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_event mnemo.event;
+    v_anchor text := CASE WHEN p_head.org_id IS NULL THEN '0' ELSE p_head.anchor_seq::text END;
 BEGIN
     SELECT e.* INTO v_event
       FROM mnemo.event AS e
@@ -84,7 +88,7 @@ BEGIN
        AND e.event_type = 'checkpoint' AND e.memory_id IS NULL
      ORDER BY e.seq DESC NULLS FIRST, e.id DESC
      LIMIT 1;
-    IF coalesce(p_head.anchor_seq, 0) <> coalesce((v_event.changes ->> 'anchor_seq')::bigint, 0)
+    IF v_anchor IS DISTINCT FROM coalesce(v_event.changes ->> 'anchor_seq', '0')
         OR encode(p_head.anchor_hash, 'hex') IS DISTINCT FROM v_event.changes ->> 'anchor_hash'
     THEN
         RETURN ROW(v_event.id, 'anchor_changed', format(

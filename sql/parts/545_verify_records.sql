@@ -106,6 +106,23 @@ END;
 COMMENT ON FUNCTION mnemo._differing(jsonb, jsonb) IS
     'The names of the columns whose value the events do not say.';
 
+CREATE FUNCTION mnemo._is_hashable(
+    p_record mnemo.memory
+)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+-- Somebody may have taken the constraints away: the verifier must answer all the same.
+RETURN coalesce(
+    cardinality((p_record).tags) + cardinality((p_record).entities)
+        + cardinality((p_record).aliases) >= 0
+    AND isfinite((p_record).valid_from) AND (p_record).valid_from < '10000-01-01 00:00:00+00'
+    AND isfinite((p_record).created_at) AND (p_record).created_at < '10000-01-01 00:00:00+00'
+    AND NOT (p_record).metadata @? '$.**{101}',
+    false
+);
+COMMENT ON FUNCTION mnemo._is_hashable(mnemo.memory) IS
+    'Whether the record can be hashed at all, as every one that a function wrote.';
+
 CREATE FUNCTION mnemo._record_finding(
     p_record mnemo.memory,
     p_is_written boolean,
@@ -128,7 +145,7 @@ BEGIN
         v_reason := 'record_after_deletion';
     ELSIF p_record.content_hash IS DISTINCT FROM p_content_hash THEN
         v_reason := 'hash_changed';
-    ELSIF p_record.redacted_at IS NULL
+    ELSIF NOT mnemo._is_hashable(p_record) OR p_record.redacted_at IS NULL
         AND p_record.content_hash IS DISTINCT FROM mnemo._content_hash(p_record)
     THEN
         v_reason := 'content_changed';

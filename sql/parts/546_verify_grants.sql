@@ -7,26 +7,30 @@ RETURNS TABLE (
     grantee text,
     permission text,
     granted_by text,
-    granted_micros bigint,
-    expires_micros bigint
+    granted_at jsonb,
+    expires_at jsonb
 )
 LANGUAGE sql STABLE PARALLEL SAFE
 BEGIN ATOMIC
     WITH said AS (
         SELECT e.memory_id, e.seq, e.id, a.agent AS grantee, e.event_type = 'memory_share' AS given,
                e.changes ->> 'permission' AS permission, e.actor_agent_id AS granted_by,
-               mnemo._micros(e.happened_at) AS granted_micros,
-               (e.changes ->> 'expires_at')::bigint AS expires_micros
+               to_jsonb(mnemo._event_micros(e.happened_at)) AS granted_at,
+               nullif(e.changes -> 'expires_at', 'null') AS expires_at
           FROM mnemo.event AS e
-         CROSS JOIN LATERAL jsonb_array_elements_text(e.changes -> 'agents') AS a(agent)
+         CROSS JOIN LATERAL jsonb_array_elements_text(
+            CASE jsonb_typeof(e.changes -> 'agents') WHEN 'array' THEN e.changes -> 'agents'
+            ELSE '[]' END) AS a(agent)
          WHERE e.org_id = p_org_id AND e.agent_id = p_agent_id AND e.memory_id IS NOT NULL
            AND e.event_type IN ('memory_share', 'memory_unshare')
         UNION ALL
         SELECT e.memory_id, e.seq, e.id, g.key, true, g.value ->> 'permission',
-               g.value ->> 'granted_by', (g.value ->> 'granted_at')::bigint,
-               (g.value ->> 'expires_at')::bigint
+               g.value ->> 'granted_by', g.value -> 'granted_at',
+               nullif(g.value -> 'expires_at', 'null')
           FROM mnemo.event AS e
-         CROSS JOIN LATERAL jsonb_each(e.changes -> 'grants') AS g
+         CROSS JOIN LATERAL jsonb_each(
+            CASE jsonb_typeof(e.changes -> 'grants') WHEN 'object' THEN e.changes -> 'grants'
+            ELSE '{}' END) AS g
          WHERE e.org_id = p_org_id AND e.agent_id = p_agent_id AND e.memory_id IS NOT NULL
            AND e.event_type = 'checkpoint'
     ), latest AS (
@@ -34,7 +38,7 @@ BEGIN ATOMIC
           FROM said AS s
          ORDER BY s.memory_id, s.grantee, s.seq DESC NULLS FIRST, s.id DESC
     )
-    SELECT l.memory_id, l.grantee, l.permission, l.granted_by, l.granted_micros, l.expires_micros
+    SELECT l.memory_id, l.grantee, l.permission, l.granted_by, l.granted_at, l.expires_at
       FROM latest AS l
      WHERE l.given;
 END;
@@ -66,14 +70,13 @@ BEGIN ATOMIC
      WHERE CASE WHEN g.memory_id IS NULL THEN true
            -- What has ended, or is on a deleted record, may have been cleared away.
            WHEN a.memory_id IS NULL THEN
-               (g.expires_micros IS NULL OR g.expires_micros > mnemo._micros(p_now))
+               (g.expires_at IS NULL OR g.expires_at > to_jsonb(mnemo._micros(p_now)))
                AND EXISTS (
                    SELECT FROM mnemo.memory AS m
                     WHERE m.org_id = p_org_id AND m.id = g.memory_id AND m.deleted_at IS NULL)
-           ELSE (a.permission, a.granted_by, mnemo._micros(a.granted_at),
-                   mnemo._micros(a.expires_at))
-               IS DISTINCT FROM
-               (g.permission, g.granted_by, g.granted_micros, g.expires_micros)
+           ELSE (a.permission, a.granted_by, to_jsonb(mnemo._event_micros(a.granted_at)),
+                   to_jsonb(mnemo._event_micros(a.expires_at)))
+               IS DISTINCT FROM (g.permission, g.granted_by, g.granted_at, g.expires_at)
            END
      ORDER BY coalesce(a.memory_id, g.memory_id), coalesce(a.agent_id, g.grantee)
      LIMIT 1;

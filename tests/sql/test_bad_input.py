@@ -517,8 +517,14 @@ def _chains() -> Iterator[Case]:
         yield Case("retain_events", {"before": before}, "22023", "p_before")
     yield Case("retain_events", {"before": "-infinity"}, NO_ROWS)
     for function in ("retain_events", "chain_heads"):
-        yield Case(function, {"org_id": "default ", "before": "2020-01-01"}
-                   if function == "retain_events" else {"org_id": "*"}, "22023", "p_org_id")
+        yield Case(
+            function,
+            {"org_id": "default ", "before": "2020-01-01"}
+            if function == "retain_events"
+            else {"org_id": "*"},
+            "22023",
+            "p_org_id",
+        )
     yield Case("chain_heads", {"org_id": "none"}, NO_ROWS)
     yield Case("history", {"id": None}, "22023", "p_id")
     for name in ("unknown", "foreign", "invisible", "foreign plan", "invisible plan"):
