@@ -62,7 +62,9 @@ COMMENT ON FUNCTION mnemo._export_sections() IS
 
 CREATE FUNCTION mnemo._derived_tables() RETURNS text[]
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN ARRAY['plan_signature'];
+RETURN ARRAY[
+    'plan_signature', 'term_vector', 'term_posting', 'term_total', 'term_frequency', 'term_change'
+];
 COMMENT ON FUNCTION mnemo._derived_tables() IS
     'The tables that an export leaves out, because import derives their rows from the others.';
 

@@ -117,16 +117,22 @@ RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
+DECLARE
+    v_records mnemo.memory[];
 BEGIN
     IF p_table = 'memory' THEN
-        PERFORM mnemo._index_new_plans(ARRAY(
+        v_records := ARRAY(
             SELECT r
               FROM unnest(p_rows) AS u(item)
               CROSS JOIN LATERAL jsonb_populate_record(NULL::mnemo.memory, u.item) AS r
-             WHERE u.item -> 'tags' ? mnemo._reserved_tag()
+             WHERE r.deleted_at IS NULL
+        );
+        PERFORM mnemo._index_terms(v_records);
+        PERFORM mnemo._index_new_plans(ARRAY(
+            SELECT r FROM unnest(v_records) AS r WHERE r.tags @> ARRAY[mnemo._reserved_tag()]
         ));
     ELSIF p_table = 'acl' THEN
-        PERFORM mnemo._index_plan(g.org_id, g.id)
+        PERFORM mnemo._index_plan(g.org_id, g.id), mnemo._index_grants(g.org_id, g.id)
            FROM (
             SELECT DISTINCT u.item ->> 'org_id' AS org_id, (u.item ->> 'memory_id')::uuid AS id
               FROM unnest(p_rows) AS u(item)

@@ -122,7 +122,7 @@ END
 $fn$;
 COMMENT ON FUNCTION mnemo.import_records(jsonb, text) IS
     'Writes up to 10,000 lines of an export as they are, ids, hashes, nonces and times kept, with '
-    'no event for it; signatures of plans are derived anew. A line that was changed, or whose '
+    'no event for it; signatures and terms are derived anew. A line that was changed, or whose '
     'content_hash is not the hash of its record, is refused. One row a line, position from 1: '
     'record (table and key), status imported, present (the same is there: nothing is written), '
     'header, or failed with the error as SQLSTATE: message. p_on_error abort: the first bad line '

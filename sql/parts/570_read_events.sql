@@ -58,8 +58,9 @@ RETURNS TABLE (
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 100
 SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
--- By key also in a session that made its plan while the table was empty.
+-- A page is read from the end of the key, also where no statistics say how long the log is.
 SET enable_seqscan = off
+SET enable_sort = off
 SET jit = off
 AS $fn$
 BEGIN
@@ -84,11 +85,15 @@ BEGIN
           ORDER BY v.id DESC
           LIMIT p_limit)
         UNION ALL
+        -- A record has few events: they are found first and sorted then.
         (SELECT v.*
-           FROM mnemo.event AS v
-          WHERE v.memory_org_id IN (p_org_id, '*')
-            AND v.memory_id = p_memory_id
-            AND v.org_id = p_org_id
+           FROM (
+            SELECT m.*
+              FROM mnemo.event AS m
+             WHERE m.memory_org_id IN (p_org_id, '*') AND m.memory_id = p_memory_id
+            OFFSET 0
+           ) AS v
+          WHERE v.org_id = p_org_id
             AND (p_after IS NULL OR v.id < p_after)
             AND (p_agent_id IS NULL OR v.agent_id = p_agent_id)
             AND (p_types IS NULL OR v.event_type = ANY (p_types))
