@@ -156,7 +156,7 @@ class Stage:
     def python(self, example: Example) -> str | None:
         """In this process."""
         printed = io.StringIO()
-        code = compile(example.block.text, "example", "exec")
+        code = compile(example.block.text, "example", "exec", dont_inherit=True)
         try:
             with contextlib.redirect_stdout(printed):
                 exec(code, self.names)
