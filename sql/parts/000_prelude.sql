@@ -35,7 +35,12 @@ BEGIN
         -- Made anew, it belongs to the extension: dumped with it and dropped with it.
         DROP SCHEMA mnemo;
     END IF;
-    CREATE SCHEMA mnemo;
+    BEGIN
+        CREATE SCHEMA mnemo;
+    EXCEPTION WHEN unique_violation OR duplicate_schema THEN
+        RAISE EXCEPTION 'schema mnemo already exists: another session has just made it'
+            USING ERRCODE = '42P06', HINT = 'look whether mnemo_pg is there: SELECT mnemo.version()';
+    END;
 END
 $prelude$;
 

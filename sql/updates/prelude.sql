@@ -53,8 +53,9 @@ BEGIN
         RAISE EXCEPTION 'role % may create objects in schema mnemo', v_stranger
             USING ERRCODE = '42501', HINT = 'REVOKE CREATE ON SCHEMA mnemo FROM ' || v_stranger;
     END IF;
-    -- A second update waits here, and finds the first one's version.
-    LOCK TABLE mnemo.settings IN SHARE ROW EXCLUSIVE MODE;
+    -- Every call reads this table first: those that run come to their end before anything else is
+    -- locked, and later ones wait. So does a second update, which then finds the first one's version.
+    LOCK TABLE mnemo.role_level IN ACCESS EXCLUSIVE MODE;
     IF mnemo.version() <> '@mnemo_from@' THEN
         RAISE EXCEPTION 'this script updates mnemo_pg @mnemo_from@; version % is installed',
             mnemo.version()

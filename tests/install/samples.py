@@ -19,7 +19,8 @@ ROLES = (APPLICATION, TENANT, ADMIN, STRANGER, OWNER)
 
 TABLES = (
     "acl", "chain_head", "delegation", "event", "event_note", "idempotency", "memory",
-    "plan_signature", "role_binding", "role_level", "settings",
+    "plan_signature", "role_binding", "role_level", "settings", "term_change", "term_frequency",
+    "term_posting", "term_total", "term_vector",
 )  # fmt: skip
 
 QUESTION = "Which invoices of the spring quarter are still unpaid by large customers?"
@@ -114,6 +115,8 @@ def _fill_memories(conn: psycopg.Connection[Any]) -> None:
             entities=["Acme", "Berlin"], location="Berlin",
             valid_from="1999-12-31 23:59:59.999999+00")  # fmt: skip
     _memory(conn, "Everyone anywhere", scope="global", agent="gil", org="globex")
+    # Counts of words, and changes that are not yet among them.
+    conn.execute("SELECT mnemo._compact_terms('acme')")
     _memory(conn, "Bob's own", agent="bob", ttl="10 years", key="once")
     gone = _memory(conn, "Forgotten")
     conn.execute("SELECT * FROM mnemo.forget(ARRAY[%s::uuid], p_agent_id => 'ann',"

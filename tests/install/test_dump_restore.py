@@ -149,6 +149,72 @@ def test_schema_alone_restores_an_empty_working_install(
     samples.write_and_recall(target)
 
 
+# For pg_dump; an extension is left out of a dump that names only the schema.
+ONE_SCHEMA = {
+    "extension": ("--schema=mnemo", "--extension=mnemo_pg"),
+    "alembic": ("--schema=mnemo",),
+    "psql": ("--schema=mnemo",),
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_one_schema_alone(
+    server: Server, filled: dict[str, str], expected: dict[str, Expected],
+    new_database: NewDatabase, mode: str,
+) -> None:  # fmt: skip
+    source = new_database(filled[mode])
+    with psycopg.connect(source, autocommit=True) as conn:
+        conn.execute("CREATE TABLE public.not_asked_for AS SELECT id FROM mnemo.memory")
+    target = new_database()
+    _restore(server, _dump(server, _name(source), "c", *ONE_SCHEMA[mode]), target)
+    expected[mode].check(target)
+    with psycopg.connect(target) as conn:
+        assert conn.execute("SELECT to_regclass('public.not_asked_for')").fetchone() == (None,)
+
+
+def test_the_schema_of_an_extension_is_not_in_a_dump_that_names_the_schema_only(
+    server: Server, filled: dict[str, str], new_database: NewDatabase
+) -> None:
+    target = new_database()
+    _restore(server, _dump(server, filled["extension"], "p", "--schema=mnemo"), target)
+    with psycopg.connect(target) as conn:
+        assert conn.execute("SELECT to_regclass('mnemo.memory')").fetchone() == (None,)
+
+
+@pytest.mark.parametrize("mode", ["extension", "psql"])
+def test_pgvector_in_a_schema_of_its_own(
+    server: Server, filled: dict[str, str], expected: dict[str, Expected],
+    new_database: NewDatabase, mode: str,
+) -> None:  # fmt: skip
+    """Tables of the application with vectors that refer to memories come along."""
+    source = new_database(filled[mode])
+    with psycopg.connect(source, autocommit=True) as conn:
+        if not conn.execute("SELECT 1 FROM pg_available_extensions WHERE name = 'vector'").fetchone():
+            pytest.skip("this server has no pgvector")
+        conn.execute(
+            "CREATE SCHEMA app; CREATE SCHEMA types; CREATE EXTENSION vector SCHEMA types;"
+            " CREATE TABLE app.embedding (org_id text, id uuid, embedding types.vector(3),"
+            " PRIMARY KEY (org_id, id), FOREIGN KEY (org_id, id) REFERENCES mnemo.memory);"
+            " CREATE INDEX ON app.embedding USING hnsw (embedding types.vector_l2_ops);"
+            " INSERT INTO app.embedding SELECT org_id, id, '[1,2,3]' FROM mnemo.memory"
+        )
+    for options in ((), ("--schema-only",)):
+        target = new_database()
+        _restore(server, _dump(server, _name(source), "c", *options), target)
+        nearest = (
+            "SELECT count(*) FROM app.embedding AS e JOIN mnemo.memory AS m USING (org_id, id)"
+            " WHERE e.embedding OPERATOR(types.<->) '[1,2,3]' = 0"
+        )
+        with psycopg.connect(target) as conn:
+            found = conn.execute(nearest).fetchone()
+        if options:
+            assert found == (0,)
+            assert snapshot.differences(expected[mode].catalog, snapshot.take(target)) == []
+        else:
+            assert found == (len(expected[mode].rows["memory"]),)
+            expected[mode].check(target)
+
+
 @pytest.mark.parametrize("mode", ["extension", "psql"])
 def test_restore_where_the_defaults_of_the_session_differ(
     server: Server, filled: dict[str, str], expected: dict[str, Expected],
@@ -281,23 +347,40 @@ def old_and_new(server: Server) -> Iterator[tuple[Server, Server]]:
         yield pair[0], pair[1]
 
 
+@pytest.fixture(scope="module")
+def old_databases(old_and_new: tuple[Server, Server], roles: None) -> dict[str, Expected]:
+    """What the filled databases on the older server say: mode -> everything."""
+    old, new = old_and_new
+    found = {}
+    for mode in ("extension", "psql"):
+        source = old.create_database(f"old_{mode}")
+        install(old, f"old_{mode}", mode)
+        samples.fill(source)
+        found[mode] = Expected.of(source)
+        new.create_database(f"fresh_{mode}")
+        install(new, f"fresh_{mode}", mode)
+    return found
+
+
+@pytest.mark.parametrize("part", ["whole", "one schema", "no rows"])
 @pytest.mark.parametrize("mode", ["extension", "psql"])
 def test_a_major_upgrade_by_dump(
-    old_and_new: tuple[Server, Server], roles: None, mode: str
+    old_and_new: tuple[Server, Server], old_databases: dict[str, Expected], mode: str, part: str
 ) -> None:
     old, new = old_and_new
-    source = old.create_database(f"old_{mode}")
-    install(old, f"old_{mode}", mode)
-    samples.fill(source)
-    path = new.folder / f"upgrade_{mode}"
+    path = new.folder / f"upgrade_{mode}_{part}"
+    options = {"whole": (), "one schema": ONE_SCHEMA[mode], "no rows": ("--schema-only",)}[part]
     # As documented by PostgreSQL: the programs of the newer version, on the older server.
-    new.run("pg_dump", "-Fc", "-f", path, source)
-    target = new.create_database(f"new_{mode}")
+    new.run("pg_dump", "-Fc", "-f", path, *options, old.dsn(f"old_{mode}"))
+    name = f"new_{mode}_{part}"
+    target = new.create_database(name)
     _restore(new, path, target)
-    Expected.of(source).check(target, catalog=False)
-    fresh = new.create_database(f"fresh_{mode}")
-    install(new, f"fresh_{mode}", mode)
-    _assert_fresh(target, fresh)
+    if part == "no rows":
+        assert set(map(len, samples.rows(target).values())) == {0}
+    else:
+        old_databases[mode].check(target, catalog=False)
+    _assert_fresh(target, new.dsn(f"fresh_{mode}"))
+    new.drop_database(name)
 
 
 def _assert_fresh(upgraded: str, fresh: str) -> None:
