@@ -405,16 +405,12 @@ BEGIN ATOMIC
     -- Version 7 of RFC 9562 with its optional 12 bits of sub-millisecond time, so that ids made
     -- one after another sort by time. One text for all servers: only PostgreSQL 18 has uuidv7().
     SELECT (
-        substr(t.hex, 1, 8) || '-' || substr(t.hex, 9, 4) || '-7' || t.fraction
-        || substr(gen_random_uuid()::text, 19)
+        lpad(to_hex((c.micros / 1000) << 16 | 28672 | (c.micros % 1000) * 4096 / 1000), 16, '0')
+        || substr(gen_random_uuid()::text, 20)
     )::uuid
       FROM (
-        SELECT lpad(to_hex(c.micros / 1000), 12, '0') AS hex,
-               lpad(to_hex((c.micros % 1000) * 4096 / 1000), 3, '0') AS fraction
-          FROM (
-            SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS micros
-          ) AS c
-      ) AS t;
+        SELECT (date_part('epoch', clock_timestamp()) * 1000000)::bigint AS micros
+      ) AS c;
 END;
 COMMENT ON FUNCTION mnemo._new_id() IS 'A new UUID of version 7 (RFC 9562): sorts by time.';
 
@@ -5041,16 +5037,15 @@ BEGIN
                        int8send(octet_length(e.key)) || mnemo._utf8(e.key)
                        || coalesce(
                            mnemo._bytes_of_scalar(e.value),
-                           -- Lists of scalars, most of a plan, are done here without a call.
+                           -- Lists of scalars, most of a plan, are done here without a call, in
+                           -- the order in which the function gives them.
                            CASE WHEN jsonb_typeof(e.value) = 'array'
                                  AND NOT e.value @?
                                      'strict $[*] ? (@.type() == "object" || @.type() == "array")'
                            THEN E'\\x61'::bytea || (
                                SELECT int8send(count(*)) || coalesce(string_agg(
-                                          mnemo._bytes_of_scalar(i.value), ''::bytea
-                                          ORDER BY i.place), '')
-                                 FROM jsonb_array_elements(e.value)
-                                      WITH ORDINALITY AS i(value, place)
+                                          mnemo._bytes_of_scalar(i.value), ''::bytea), '')
+                                 FROM jsonb_array_elements(e.value) AS i(value)
                            ) ELSE mnemo._bytes_of_json(e.value) END),
                        ''::bytea ORDER BY e.key COLLATE "C"), '')
               FROM jsonb_each(p_value) AS e
@@ -5295,8 +5290,8 @@ LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 BEGIN
-    IF cardinality(p_list) = 0 THEN
-        RETURN '{}';
+    IF cardinality(p_list) <= 1 THEN
+        RETURN ARRAY(SELECT unnest(p_list));
     END IF;
     RETURN ARRAY(
         SELECT t.item
@@ -6035,6 +6030,7 @@ RETURNS TABLE (
     word text,
     term bigint,
     admits boolean,
+    records double precision,
     idf double precision,
     average_length double precision
 )
@@ -6075,13 +6071,14 @@ BEGIN
                 ), 0))::double precision AS records
           FROM asked AS a
     ), rated AS MATERIALIZED (
-        SELECT f.word, f.hash,
+        SELECT f.word, f.hash, f.records,
                ln(1 + (t.records - f.records + 0.5) / (f.records + 0.5)) AS idf,
                CASE WHEN t.length > 0 THEN t.length / t.records ELSE 10 END AS average_length
           FROM frequency AS f CROSS JOIN total AS t
     )
     SELECT row_number() OVER (ORDER BY r.idf DESC, r.word COLLATE "C"), r.word, r.hash,
-           r.word COLLATE "C" <> ALL (mnemo._weak_words()), r.idf, r.average_length
+           r.word COLLATE "C" <> ALL (mnemo._weak_words()), r.records, r.idf,
+           r.average_length
       FROM rated AS r
      ORDER BY r.idf DESC, r.word COLLATE "C"
      LIMIT 64;
@@ -6089,9 +6086,9 @@ END
 $fn$;
 COMMENT ON FUNCTION mnemo._query_terms(text, text) IS
     'The terms of a query, at most the 64 rarest, rarest first: the word, its hash, whether it may '
-    'admit a record, and from the records of the organisation alone its inverse document frequency '
-    'ln(1 + (N - n + 0.5) / (n + 0.5)) and the average length, 10 while there is no record. No row '
-    'for a query without words.';
+    'admit a record, and from the records of the organisation alone: how many have it (n), its '
+    'inverse document frequency ln(1 + (N - n + 0.5) / (n + 0.5)), and the average length, 10 while '
+    'there is no record. No row for a query without words.';
 
 CREATE FUNCTION mnemo._term_score(
     p_idf double precision,
@@ -6600,64 +6597,75 @@ DECLARE
 BEGIN
     RETURN QUERY
     WITH list AS MATERIALIZED (
-        SELECT a.place AS audience,
-               q.place, q.admits, q.idf, a.audience # q.term AS key,
+        SELECT a.place AS audience, a.audience # q.term AS key, q.admits, q.idf,
                CASE WHEN q.admits OR p_cap IS NULL THEN p_cap ELSE 0 END AS cap
-          FROM unnest(p_terms, p_admits, p_idfs) WITH ORDINALITY AS q(term, admits, idf, place)
+          FROM unnest(p_terms, p_admits, p_idfs) AS q(term, admits, idf)
           CROSS JOIN unnest(v_audiences) WITH ORDINALITY AS a(audience, place)
-    ), entry AS MATERIALIZED (
-        SELECT l.audience, l.place, l.admits, l.idf, e.number > l.cap AS last, e.weight, e.length,
-               e.memory_id, mnemo._term_score(l.idf, e.weight, e.length, p_average_length) AS part
-          FROM list AS l
-          CROSS JOIN LATERAL (
-            SELECT p.weight, -p.shortness AS length, p.memory_id,
-                   row_number() OVER (
-                       ORDER BY p.weight DESC, p.shortness DESC, p.memory_id DESC) AS number
-              FROM mnemo.term_posting AS p
-             WHERE p.org_id = p_org_id AND p.key = l.key
-             ORDER BY p.weight DESC, p.shortness DESC, p.memory_id DESC
-             LIMIT l.cap + 1
-          ) AS e
-         WHERE l.audience < 4
-        UNION ALL
-        SELECT l.audience, l.place, l.admits, l.idf, e.number > l.cap, e.weight, e.length,
-               e.memory_id, mnemo._term_score(l.idf, e.weight, e.length, p_average_length)
-          FROM list AS l
-          CROSS JOIN LATERAL (
-            SELECT p.weight, -p.shortness AS length, p.memory_id,
-                   row_number() OVER (
-                       ORDER BY p.weight DESC, p.shortness DESC, p.memory_id DESC) AS number
-              FROM mnemo.term_posting AS p
-             WHERE p.org_id = '*' AND p.key = l.key
-             ORDER BY p.weight DESC, p.shortness DESC, p.memory_id DESC
-             LIMIT l.cap + 1
-          ) AS e
-         WHERE l.audience = 4
     ), bound AS MATERIALIZED (
-        -- A lighter entry may be shorter: at best one tenth lighter, of one word.
-        SELECT e.audience, e.place, e.admits, e.memory_id, e.weight = 10 AS tight,
-               greatest(e.part, CASE WHEN e.weight > 10 THEN
-                   mnemo._term_score(e.idf, e.weight - 1, 1, p_average_length) END) AS most
-          FROM entry AS e
-         WHERE e.last
+        -- The first entry that is not read; a lighter one may be shorter: at best it is one tenth
+        -- lighter and has one word.
+        SELECT l.audience, l.key, l.admits, l.idf, l.cap, e.memory_id, e.weight = 10 AS tight,
+               coalesce(greatest(
+                   mnemo._term_score(l.idf, e.weight, e.length, p_average_length),
+                   CASE WHEN e.weight > 10 THEN
+                       mnemo._term_score(l.idf, e.weight - 1, 1, p_average_length) END
+               ), 0) AS most
+          FROM list AS l
+          LEFT JOIN LATERAL (
+            (SELECT p.weight, -p.shortness AS length, p.memory_id
+               FROM mnemo.term_posting AS p
+              WHERE p.org_id = p_org_id AND p.key = l.key AND l.audience < 4 AND l.cap >= 0
+              ORDER BY p.weight DESC, p.shortness DESC, p.memory_id DESC
+             OFFSET l.cap LIMIT 1)
+            UNION ALL
+            (SELECT p.weight, -p.shortness, p.memory_id
+               FROM mnemo.term_posting AS p
+              WHERE p.org_id = '*' AND p.key = l.key AND l.audience = 4 AND l.cap >= 0
+              ORDER BY p.weight DESC, p.shortness DESC, p.memory_id DESC
+             OFFSET l.cap LIMIT 1)
+          ) AS e ON true
     ), unseen AS MATERIALIZED (
         SELECT b.audience, sum(b.most) AS most, bool_or(b.admits) AS admits,
                count(*) = 1 AND bool_and(b.tight) AS tight, (array_agg(b.memory_id))[1] AS memory_id
           FROM bound AS b
+         WHERE b.most > 0
          GROUP BY b.audience
+    ), met AS (
+        SELECT b.audience, e.memory_id, b.admits, b.most,
+               mnemo._term_score(b.idf, e.weight, e.length, p_average_length) AS part
+          FROM bound AS b
+          CROSS JOIN LATERAL (
+            SELECT p.weight, -p.shortness AS length, p.memory_id
+              FROM mnemo.term_posting AS p
+             WHERE p.org_id = p_org_id AND p.key = b.key
+             ORDER BY p.weight DESC, p.shortness DESC, p.memory_id DESC
+             LIMIT b.cap
+          ) AS e
+         WHERE b.audience < 4
+        UNION ALL
+        SELECT b.audience, e.memory_id, b.admits, b.most,
+               mnemo._term_score(b.idf, e.weight, e.length, p_average_length)
+          FROM bound AS b
+          CROSS JOIN LATERAL (
+            SELECT p.weight, -p.shortness AS length, p.memory_id
+              FROM mnemo.term_posting AS p
+             WHERE p.org_id = '*' AND p.key = b.key
+             ORDER BY p.weight DESC, p.shortness DESC, p.memory_id DESC
+             LIMIT b.cap
+          ) AS e
+         WHERE b.audience = 4
     ), candidate AS MATERIALIZED (
+        -- slack: how much more than its part a record may have. Sums of the same numbers in another
+        -- order differ by less than 1e-12.
         SELECT c.audience, c.memory_id, c.part,
-               CASE WHEN c.slack > 1e-12 THEN c.slack ELSE 0 END AS slack
+               CASE WHEN u.most - c.most > 1e-12 THEN u.most - c.most ELSE 0 END AS slack
           FROM (
-            SELECT e.audience, e.memory_id, sum(e.part) AS part,
-                   coalesce(max(u.most), 0) - coalesce(sum(b.most), 0) AS slack
-              FROM entry AS e
-              LEFT JOIN bound AS b ON b.audience = e.audience AND b.place = e.place
-              LEFT JOIN unseen AS u ON u.audience = e.audience
-             WHERE e.admits OR p_cap IS NULL
-             GROUP BY e.audience, e.memory_id
-            HAVING bool_or(e.admits)
+            SELECT m.audience, m.memory_id, sum(m.part) AS part, sum(m.most) AS most
+              FROM met AS m
+             GROUP BY m.audience, m.memory_id
+            HAVING bool_or(m.admits)
           ) AS c
+          LEFT JOIN unseen AS u ON u.audience = c.audience
     ), head AS MATERIALIZED (
         SELECT c.audience, c.memory_id, c.part, c.slack
           FROM candidate AS c
@@ -6777,44 +6785,51 @@ CREATE FUNCTION mnemo._lexical_lane(
 RETURNS TABLE (rank bigint, org_id text, id uuid, score double precision, parts jsonb)
 LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 10
 SET search_path = pg_catalog, mnemo, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET jit = off
 -- JSON takes a number's digits from this setting.
 SET extra_float_digits = 1
 AS $fn$
 DECLARE
     v_asked record;
     v_cap bigint;
-    v_row record;
+    v_complete boolean;
 BEGIN
     SELECT array_agg(q.word ORDER BY q.place) AS words, array_agg(q.term ORDER BY q.place) AS terms,
            array_agg(q.admits ORDER BY q.place) AS admits, array_agg(q.idf ORDER BY q.place) AS idfs,
-           max(q.average_length) AS average_length
+           max(q.average_length) AS average_length,
+           -- Whether rare words can be expected to outweigh all common ones.
+           count(*) FILTER (WHERE q.admits AND q.records > 1000) < 2
+           OR coalesce(sum(q.idf) FILTER (WHERE q.admits AND q.records <= 1000), 0)
+              > sum(q.idf) FILTER (WHERE q.admits AND q.records > 1000) AS promising
       INTO v_asked
       FROM mnemo._query_terms(p_query, p_org_id) AS q;
     IF true = ANY (v_asked.admits) IS NOT TRUE THEN
         RETURN;
     END IF;
     FOREACH v_cap IN ARRAY ARRAY[1000, 16000, NULL]::bigint[] LOOP
-        FOR v_row IN
-            SELECT l.*
+        CONTINUE WHEN v_cap = 1000 AND NOT v_asked.promising;
+        FOR rank, org_id, id, score, v_complete, parts IN
+            SELECT l.rank, l.org_id, l.id, l.score, l.complete, t.parts
               FROM mnemo._lexical_pass(
                     v_asked.terms, v_asked.admits, v_asked.idfs, v_asked.average_length, p_org_id,
                     p_agent_id, p_now, p_filter, p_limit, v_cap) AS l
+              LEFT JOIN LATERAL (
+                SELECT jsonb_object_agg(q.word, mnemo._term_score(q.idf,
+                           v.weights[array_position(v.terms, q.term)], v.length,
+                           v_asked.average_length)) AS parts
+                  FROM mnemo.term_vector AS v
+                  CROSS JOIN LATERAL unnest(v_asked.words, v_asked.terms, v_asked.idfs)
+                       AS q(word, term, idf)
+                 WHERE v.org_id = l.org_id AND v.memory_id = l.id AND q.term = ANY (v.terms)
+              ) AS t ON true
         LOOP
-            EXIT WHEN NOT v_row.complete;
-            IF v_row.id IS NULL THEN
-                RETURN;
+            IF id IS NOT NULL THEN
+                RETURN NEXT;
             END IF;
-            rank := v_row.rank;
-            org_id := v_row.org_id;
-            id := v_row.id;
-            score := v_row.score;
-            parts := mnemo._term_parts(v_row.org_id, v_row.id, v_asked.words, v_asked.terms,
-                v_asked.idfs, v_asked.average_length);
-            RETURN NEXT;
         END LOOP;
-        IF v_row.complete THEN
-            RETURN;
-        END IF;
+        EXIT WHEN v_complete;
     END LOOP;
 END
 $fn$;
@@ -6823,34 +6838,6 @@ COMMENT ON FUNCTION mnemo._lexical_lane(
 ) IS
     'The best p_limit records by the words of a query: score descending, then newest id. parts gives '
     'what each word contributes to the score. No row for a query without words that admit.';
-
-CREATE FUNCTION mnemo._term_parts(
-    p_org_id text,
-    p_id uuid,
-    p_words text[],
-    p_terms bigint[],
-    p_idfs double precision[],
-    p_average_length double precision
-)
-RETURNS jsonb
-LANGUAGE plpgsql STABLE PARALLEL SAFE
-SET search_path = pg_catalog, mnemo, pg_temp
-AS $fn$
-BEGIN
-    RETURN (
-        SELECT jsonb_object_agg(q.word, mnemo._term_score(
-                   q.idf, v.weights[array_position(v.terms, q.term)], v.length, p_average_length))
-          FROM mnemo.term_vector AS v
-          CROSS JOIN LATERAL unnest(p_words, p_terms, p_idfs) AS q(word, term, idf)
-         WHERE v.org_id = p_org_id AND v.memory_id = p_id AND q.term = ANY (v.terms)
-    );
-END
-$fn$;
-COMMENT ON FUNCTION mnemo._term_parts(
-    text, uuid, text[], bigint[], double precision[], double precision
-) IS
-    'What each of these words contributes to the score of a record, as a JSON object; words that it '
-    'lacks are left out.';
 
 CREATE FUNCTION mnemo._recent_lane(
     p_org_id text,
@@ -7739,8 +7726,8 @@ BEGIN
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._seal_chain(text, text, bigint) IS
-    'Seals at most p_limit events of a chain, in the order of their ids, and returns how many: 0 '
-    'too while another session seals it. In READ COMMITTED only.';
+    'Seals at most p_limit events of a chain (NULL: all), in the order of their ids, and returns how '
+    'many: 0 too while another session seals it. In READ COMMITTED only.';
 
 CREATE FUNCTION mnemo._seals_here() RETURNS boolean
 LANGUAGE sql STABLE PARALLEL SAFE
@@ -8657,7 +8644,7 @@ BEGIN
     UPDATE mnemo.chain_head AS h
        SET anchor_seq = until, anchor_hash = until_hash
      WHERE h.org_id = p_org_id AND h.agent_id = p_agent_id;
-    PERFORM mnemo._seal_chain(p_org_id, p_agent_id, p_limit + carried + 1);
+    PERFORM mnemo._seal_chain(p_org_id, p_agent_id, NULL);
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._retain_chain(text, text, timestamptz, bigint) IS
@@ -10635,19 +10622,23 @@ CREATE TYPE mnemo._plan_input AS (
     tags text[],
     embedding text,
     model text,
-    idempotency_key text
+    idempotency_key text,
+    overrides jsonb
 );
-COMMENT ON TYPE mnemo._plan_input IS 'The arguments of mnemo.remember_plan, one plan.';
+COMMENT ON TYPE mnemo._plan_input IS
+    'The arguments of mnemo.remember_plan, one plan, and the settings of its organisation as '
+    '_overrides gives them.';
 
 CREATE FUNCTION mnemo._mode_problem(
-    p_org_id text
+    p_org_id text,
+    p_overrides jsonb
 )
 RETURNS mnemo._problem
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 BEGIN
-    IF mnemo._setting('experience_memory', p_org_id) <> 'on' THEN
+    IF mnemo._setting_in(p_overrides, 'experience_memory') <> 'on' THEN
         RETURN ROW('55000',
             format('experience memory is off for organisation %s', mnemo._shown(p_org_id)),
             NULL, 'SELECT mnemo.configure(''experience_memory'', ''on'')')::mnemo._problem;
@@ -10655,8 +10646,9 @@ BEGIN
     RETURN NULL;
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._mode_problem(text) IS
-    'The problem 55000 of an organisation whose experience memory is off; NULL when it is on.';
+COMMENT ON FUNCTION mnemo._mode_problem(text, jsonb) IS
+    'The problem 55000 of an organisation whose experience memory is off by its settings; NULL when '
+    'it is on.';
 
 CREATE FUNCTION mnemo._plan_problem(
     p_input mnemo._plan_input,
@@ -10673,7 +10665,7 @@ BEGIN
         RETURN v_problem;
     END IF;
     v_problem := coalesce(
-        mnemo._mode_problem(p_input.org_id),
+        mnemo._mode_problem(p_input.org_id, p_input.overrides),
         mnemo._identity_problem(p_input.agent_id, p_input.org_id)
     );
     IF v_problem.code IS NOT NULL THEN
@@ -10751,9 +10743,15 @@ LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
-    v_tokens text[] := mnemo._signature_tokens(p_input.query);
+    v_tokens text[];
     v_bytes bigint;
 BEGIN
+    -- 20,001 tokens need more bytes than that, and JSON writes a byte as six at most: the query,
+    -- its tokens, which repeat a character of it twice at most, and the rest stay below 1 MB.
+    IF octet_length(p_input::text) <= 60000 THEN
+        RETURN NULL;
+    END IF;
+    v_tokens := mnemo._signature_tokens(p_input.query);
     IF cardinality(v_tokens) > 20000 THEN
         RETURN mnemo._limit('p_query',
             format('p_query has %s signature tokens, at most 20000 are allowed',
@@ -10856,7 +10854,7 @@ BEGIN
         -- NaN is above every number in PostgreSQL and must not pass for a success.
         IF v_input.outcome_score = 'NaN'
            OR v_input.outcome_score
-              < mnemo._setting('success_threshold', v_input.org_id)::double precision THEN
+              < mnemo._setting_in(v_input.overrides, 'success_threshold')::double precision THEN
             id := NULL;
             signature := array_to_string(mnemo._signature_tokens(v_input.query), ' ');
             stored := false;
@@ -10959,7 +10957,8 @@ BEGIN
     v_input := ROW(
         p_query, p_steps, p_chunk_ids, p_outcome_score, v_caller.agent_id,
         coalesce(p_scope, 'private'), v_caller.org_id, p_details, p_context, p_ttl, p_thread_id,
-        p_source_id, p_tags, p_embedding, p_model, p_idempotency_key
+        p_source_id, p_tags, p_embedding, p_model, p_idempotency_key,
+        mnemo._overrides(v_caller.org_id)
     );
     PERFORM mnemo._raise_problem(mnemo._plan_problem(v_input, v_caller.level));
     RETURN QUERY
@@ -11061,6 +11060,7 @@ COMMENT ON FUNCTION mnemo._is_interval(text) IS
 CREATE FUNCTION mnemo._plan_input_of(
     p_element jsonb,
     p_level text,
+    p_known jsonb,
     OUT input mnemo._plan_input,
     OUT problem mnemo._problem
 )
@@ -11069,6 +11069,7 @@ SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_identity record;
+    v_overrides jsonb;
     v_scope_problem mnemo._problem := mnemo._scope_problem(p_level, p_element ->> 'scope');
 BEGIN
     -- Access and mode come before the form of the element.
@@ -11078,8 +11079,10 @@ BEGIN
     IF problem.code IS NULL AND v_scope_problem.code = '42501' THEN
         problem := v_scope_problem;
     ELSIF problem.code IS NULL THEN
+        v_overrides := coalesce(
+            p_known -> v_identity.org_id, mnemo._overrides(v_identity.org_id));
         problem := coalesce(
-            mnemo._mode_problem(v_identity.org_id), mnemo._element_problem(p_element)
+            mnemo._mode_problem(v_identity.org_id, v_overrides), mnemo._element_problem(p_element)
         );
     END IF;
     IF problem.code IS NOT NULL THEN
@@ -11089,13 +11092,14 @@ BEGIN
     input.details := nullif(input.details, 'null');
     input.agent_id := v_identity.agent_id;
     input.org_id := v_identity.org_id;
+    input.overrides := v_overrides;
     input.scope := coalesce(input.scope, 'private');
     problem := mnemo._plan_problem(input, p_level);
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._plan_input_of(jsonb, text) IS
+COMMENT ON FUNCTION mnemo._plan_input_of(jsonb, text, jsonb) IS
     'An element of a batch as the arguments of mnemo.remember_plan, agent and organisation filled '
-    'in, or its problem.';
+    'in, or its problem. p_known: settings read before, by organisation.';
 
 CREATE FUNCTION mnemo.remember_plans(
     p_plans jsonb,
@@ -11116,6 +11120,7 @@ DECLARE
     v_errors text[] := '{}';
     v_input mnemo._plan_input;
     v_claims text[] := '{}';
+    v_known jsonb := '{}';
     v_order bigint[];
 BEGIN
     IF jsonb_typeof(p_plans) IS DISTINCT FROM 'array' THEN
@@ -11134,9 +11139,12 @@ BEGIN
         SELECT e.value, e.place
           FROM jsonb_array_elements(p_plans) WITH ORDINALITY AS e(value, place)
     LOOP
-        SELECT * INTO v_read FROM mnemo._plan_input_of(v_element.value, v_level);
+        v_read := mnemo._plan_input_of(v_element.value, v_level, v_known);
         IF (v_read.problem).code IS NULL THEN
             v_input := v_read.input;
+            IF NOT v_known ? v_input.org_id THEN
+                v_known := v_known || jsonb_build_object(v_input.org_id, v_input.overrides);
+            END IF;
             v_inputs := v_inputs || v_input;
             v_places := v_places || v_element.place;
             v_claims := v_claims || concat_ws(

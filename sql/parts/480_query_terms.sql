@@ -7,6 +7,7 @@ RETURNS TABLE (
     word text,
     term bigint,
     admits boolean,
+    records double precision,
     idf double precision,
     average_length double precision
 )
@@ -47,13 +48,14 @@ BEGIN
                 ), 0))::double precision AS records
           FROM asked AS a
     ), rated AS MATERIALIZED (
-        SELECT f.word, f.hash,
+        SELECT f.word, f.hash, f.records,
                ln(1 + (t.records - f.records + 0.5) / (f.records + 0.5)) AS idf,
                CASE WHEN t.length > 0 THEN t.length / t.records ELSE 10 END AS average_length
           FROM frequency AS f CROSS JOIN total AS t
     )
     SELECT row_number() OVER (ORDER BY r.idf DESC, r.word COLLATE "C"), r.word, r.hash,
-           r.word COLLATE "C" <> ALL (mnemo._weak_words()), r.idf, r.average_length
+           r.word COLLATE "C" <> ALL (mnemo._weak_words()), r.records, r.idf,
+           r.average_length
       FROM rated AS r
      ORDER BY r.idf DESC, r.word COLLATE "C"
      LIMIT 64;
@@ -61,9 +63,9 @@ END
 $fn$;
 COMMENT ON FUNCTION mnemo._query_terms(text, text) IS
     'The terms of a query, at most the 64 rarest, rarest first: the word, its hash, whether it may '
-    'admit a record, and from the records of the organisation alone its inverse document frequency '
-    'ln(1 + (N - n + 0.5) / (n + 0.5)) and the average length, 10 while there is no record. No row '
-    'for a query without words.';
+    'admit a record, and from the records of the organisation alone: how many have it (n), its '
+    'inverse document frequency ln(1 + (N - n + 0.5) / (n + 0.5)), and the average length, 10 while '
+    'there is no record. No row for a query without words.';
 
 CREATE FUNCTION mnemo._term_score(
     p_idf double precision,

@@ -67,64 +67,75 @@ DECLARE
 BEGIN
     RETURN QUERY
     WITH list AS MATERIALIZED (
-        SELECT a.place AS audience,
-               q.place, q.admits, q.idf, a.audience # q.term AS key,
+        SELECT a.place AS audience, a.audience # q.term AS key, q.admits, q.idf,
                CASE WHEN q.admits OR p_cap IS NULL THEN p_cap ELSE 0 END AS cap
-          FROM unnest(p_terms, p_admits, p_idfs) WITH ORDINALITY AS q(term, admits, idf, place)
+          FROM unnest(p_terms, p_admits, p_idfs) AS q(term, admits, idf)
           CROSS JOIN unnest(v_audiences) WITH ORDINALITY AS a(audience, place)
-    ), entry AS MATERIALIZED (
-        SELECT l.audience, l.place, l.admits, l.idf, e.number > l.cap AS last, e.weight, e.length,
-               e.memory_id, mnemo._term_score(l.idf, e.weight, e.length, p_average_length) AS part
-          FROM list AS l
-          CROSS JOIN LATERAL (
-            SELECT p.weight, -p.shortness AS length, p.memory_id,
-                   row_number() OVER (
-                       ORDER BY p.weight DESC, p.shortness DESC, p.memory_id DESC) AS number
-              FROM mnemo.term_posting AS p
-             WHERE p.org_id = p_org_id AND p.key = l.key
-             ORDER BY p.weight DESC, p.shortness DESC, p.memory_id DESC
-             LIMIT l.cap + 1
-          ) AS e
-         WHERE l.audience < 4
-        UNION ALL
-        SELECT l.audience, l.place, l.admits, l.idf, e.number > l.cap, e.weight, e.length,
-               e.memory_id, mnemo._term_score(l.idf, e.weight, e.length, p_average_length)
-          FROM list AS l
-          CROSS JOIN LATERAL (
-            SELECT p.weight, -p.shortness AS length, p.memory_id,
-                   row_number() OVER (
-                       ORDER BY p.weight DESC, p.shortness DESC, p.memory_id DESC) AS number
-              FROM mnemo.term_posting AS p
-             WHERE p.org_id = '*' AND p.key = l.key
-             ORDER BY p.weight DESC, p.shortness DESC, p.memory_id DESC
-             LIMIT l.cap + 1
-          ) AS e
-         WHERE l.audience = 4
     ), bound AS MATERIALIZED (
-        -- A lighter entry may be shorter: at best one tenth lighter, of one word.
-        SELECT e.audience, e.place, e.admits, e.memory_id, e.weight = 10 AS tight,
-               greatest(e.part, CASE WHEN e.weight > 10 THEN
-                   mnemo._term_score(e.idf, e.weight - 1, 1, p_average_length) END) AS most
-          FROM entry AS e
-         WHERE e.last
+        -- The first entry that is not read; a lighter one may be shorter: at best it is one tenth
+        -- lighter and has one word.
+        SELECT l.audience, l.key, l.admits, l.idf, l.cap, e.memory_id, e.weight = 10 AS tight,
+               coalesce(greatest(
+                   mnemo._term_score(l.idf, e.weight, e.length, p_average_length),
+                   CASE WHEN e.weight > 10 THEN
+                       mnemo._term_score(l.idf, e.weight - 1, 1, p_average_length) END
+               ), 0) AS most
+          FROM list AS l
+          LEFT JOIN LATERAL (
+            (SELECT p.weight, -p.shortness AS length, p.memory_id
+               FROM mnemo.term_posting AS p
+              WHERE p.org_id = p_org_id AND p.key = l.key AND l.audience < 4 AND l.cap >= 0
+              ORDER BY p.weight DESC, p.shortness DESC, p.memory_id DESC
+             OFFSET l.cap LIMIT 1)
+            UNION ALL
+            (SELECT p.weight, -p.shortness, p.memory_id
+               FROM mnemo.term_posting AS p
+              WHERE p.org_id = '*' AND p.key = l.key AND l.audience = 4 AND l.cap >= 0
+              ORDER BY p.weight DESC, p.shortness DESC, p.memory_id DESC
+             OFFSET l.cap LIMIT 1)
+          ) AS e ON true
     ), unseen AS MATERIALIZED (
         SELECT b.audience, sum(b.most) AS most, bool_or(b.admits) AS admits,
                count(*) = 1 AND bool_and(b.tight) AS tight, (array_agg(b.memory_id))[1] AS memory_id
           FROM bound AS b
+         WHERE b.most > 0
          GROUP BY b.audience
+    ), met AS (
+        SELECT b.audience, e.memory_id, b.admits, b.most,
+               mnemo._term_score(b.idf, e.weight, e.length, p_average_length) AS part
+          FROM bound AS b
+          CROSS JOIN LATERAL (
+            SELECT p.weight, -p.shortness AS length, p.memory_id
+              FROM mnemo.term_posting AS p
+             WHERE p.org_id = p_org_id AND p.key = b.key
+             ORDER BY p.weight DESC, p.shortness DESC, p.memory_id DESC
+             LIMIT b.cap
+          ) AS e
+         WHERE b.audience < 4
+        UNION ALL
+        SELECT b.audience, e.memory_id, b.admits, b.most,
+               mnemo._term_score(b.idf, e.weight, e.length, p_average_length)
+          FROM bound AS b
+          CROSS JOIN LATERAL (
+            SELECT p.weight, -p.shortness AS length, p.memory_id
+              FROM mnemo.term_posting AS p
+             WHERE p.org_id = '*' AND p.key = b.key
+             ORDER BY p.weight DESC, p.shortness DESC, p.memory_id DESC
+             LIMIT b.cap
+          ) AS e
+         WHERE b.audience = 4
     ), candidate AS MATERIALIZED (
+        -- slack: how much more than its part a record may have. Sums of the same numbers in another
+        -- order differ by less than 1e-12.
         SELECT c.audience, c.memory_id, c.part,
-               CASE WHEN c.slack > 1e-12 THEN c.slack ELSE 0 END AS slack
+               CASE WHEN u.most - c.most > 1e-12 THEN u.most - c.most ELSE 0 END AS slack
           FROM (
-            SELECT e.audience, e.memory_id, sum(e.part) AS part,
-                   coalesce(max(u.most), 0) - coalesce(sum(b.most), 0) AS slack
-              FROM entry AS e
-              LEFT JOIN bound AS b ON b.audience = e.audience AND b.place = e.place
-              LEFT JOIN unseen AS u ON u.audience = e.audience
-             WHERE e.admits OR p_cap IS NULL
-             GROUP BY e.audience, e.memory_id
-            HAVING bool_or(e.admits)
+            SELECT m.audience, m.memory_id, sum(m.part) AS part, sum(m.most) AS most
+              FROM met AS m
+             GROUP BY m.audience, m.memory_id
+            HAVING bool_or(m.admits)
           ) AS c
+          LEFT JOIN unseen AS u ON u.audience = c.audience
     ), head AS MATERIALIZED (
         SELECT c.audience, c.memory_id, c.part, c.slack
           FROM candidate AS c

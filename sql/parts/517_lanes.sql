@@ -9,44 +9,51 @@ CREATE FUNCTION mnemo._lexical_lane(
 RETURNS TABLE (rank bigint, org_id text, id uuid, score double precision, parts jsonb)
 LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 10
 SET search_path = pg_catalog, mnemo, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET jit = off
 -- JSON takes a number's digits from this setting.
 SET extra_float_digits = 1
 AS $fn$
 DECLARE
     v_asked record;
     v_cap bigint;
-    v_row record;
+    v_complete boolean;
 BEGIN
     SELECT array_agg(q.word ORDER BY q.place) AS words, array_agg(q.term ORDER BY q.place) AS terms,
            array_agg(q.admits ORDER BY q.place) AS admits, array_agg(q.idf ORDER BY q.place) AS idfs,
-           max(q.average_length) AS average_length
+           max(q.average_length) AS average_length,
+           -- Whether rare words can be expected to outweigh all common ones.
+           count(*) FILTER (WHERE q.admits AND q.records > 1000) < 2
+           OR coalesce(sum(q.idf) FILTER (WHERE q.admits AND q.records <= 1000), 0)
+              > sum(q.idf) FILTER (WHERE q.admits AND q.records > 1000) AS promising
       INTO v_asked
       FROM mnemo._query_terms(p_query, p_org_id) AS q;
     IF true = ANY (v_asked.admits) IS NOT TRUE THEN
         RETURN;
     END IF;
     FOREACH v_cap IN ARRAY ARRAY[1000, 16000, NULL]::bigint[] LOOP
-        FOR v_row IN
-            SELECT l.*
+        CONTINUE WHEN v_cap = 1000 AND NOT v_asked.promising;
+        FOR rank, org_id, id, score, v_complete, parts IN
+            SELECT l.rank, l.org_id, l.id, l.score, l.complete, t.parts
               FROM mnemo._lexical_pass(
                     v_asked.terms, v_asked.admits, v_asked.idfs, v_asked.average_length, p_org_id,
                     p_agent_id, p_now, p_filter, p_limit, v_cap) AS l
+              LEFT JOIN LATERAL (
+                SELECT jsonb_object_agg(q.word, mnemo._term_score(q.idf,
+                           v.weights[array_position(v.terms, q.term)], v.length,
+                           v_asked.average_length)) AS parts
+                  FROM mnemo.term_vector AS v
+                  CROSS JOIN LATERAL unnest(v_asked.words, v_asked.terms, v_asked.idfs)
+                       AS q(word, term, idf)
+                 WHERE v.org_id = l.org_id AND v.memory_id = l.id AND q.term = ANY (v.terms)
+              ) AS t ON true
         LOOP
-            EXIT WHEN NOT v_row.complete;
-            IF v_row.id IS NULL THEN
-                RETURN;
+            IF id IS NOT NULL THEN
+                RETURN NEXT;
             END IF;
-            rank := v_row.rank;
-            org_id := v_row.org_id;
-            id := v_row.id;
-            score := v_row.score;
-            parts := mnemo._term_parts(v_row.org_id, v_row.id, v_asked.words, v_asked.terms,
-                v_asked.idfs, v_asked.average_length);
-            RETURN NEXT;
         END LOOP;
-        IF v_row.complete THEN
-            RETURN;
-        END IF;
+        EXIT WHEN v_complete;
     END LOOP;
 END
 $fn$;
@@ -55,34 +62,6 @@ COMMENT ON FUNCTION mnemo._lexical_lane(
 ) IS
     'The best p_limit records by the words of a query: score descending, then newest id. parts gives '
     'what each word contributes to the score. No row for a query without words that admit.';
-
-CREATE FUNCTION mnemo._term_parts(
-    p_org_id text,
-    p_id uuid,
-    p_words text[],
-    p_terms bigint[],
-    p_idfs double precision[],
-    p_average_length double precision
-)
-RETURNS jsonb
-LANGUAGE plpgsql STABLE PARALLEL SAFE
-SET search_path = pg_catalog, mnemo, pg_temp
-AS $fn$
-BEGIN
-    RETURN (
-        SELECT jsonb_object_agg(q.word, mnemo._term_score(
-                   q.idf, v.weights[array_position(v.terms, q.term)], v.length, p_average_length))
-          FROM mnemo.term_vector AS v
-          CROSS JOIN LATERAL unnest(p_words, p_terms, p_idfs) AS q(word, term, idf)
-         WHERE v.org_id = p_org_id AND v.memory_id = p_id AND q.term = ANY (v.terms)
-    );
-END
-$fn$;
-COMMENT ON FUNCTION mnemo._term_parts(
-    text, uuid, text[], bigint[], double precision[], double precision
-) IS
-    'What each of these words contributes to the score of a record, as a JSON object; words that it '
-    'lacks are left out.';
 
 CREATE FUNCTION mnemo._recent_lane(
     p_org_id text,
