@@ -27,9 +27,10 @@ def stored(conn: psycopg.Connection[Any]) -> dict[str, Any]:
     found["statistics"] = conn.execute(
         "SELECT org_id, NULL AS term, sum(records), sum(length) FROM (SELECT org_id, records,"
         " length FROM mnemo.term_total UNION ALL SELECT org_id, records, length FROM"
-        " mnemo.term_change) AS t GROUP BY 1 HAVING sum(records) <> 0 UNION ALL SELECT org_id, term, sum(n), NULL FROM"
-        " (SELECT org_id, term, records AS n FROM mnemo.term_frequency UNION ALL SELECT c.org_id,"
-        " u.term, u.n FROM mnemo.term_change AS c, unnest(c.terms, c.counts) AS u(term, n)) AS f"
+        " mnemo.term_change) AS t GROUP BY 1 HAVING sum(records) <> 0 UNION ALL SELECT org_id,"
+        " term, sum(n), NULL FROM (SELECT org_id, term, records AS n FROM mnemo.term_frequency"
+        " UNION ALL SELECT c.org_id, u.term, u.n FROM mnemo.term_change AS c,"
+        " unnest(c.terms, c.counts) AS u(term, n)) AS f"
         " GROUP BY 1, 2 HAVING sum(n) <> 0 ORDER BY 1, 2"
     ).fetchall()
     return found
