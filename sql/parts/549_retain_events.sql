@@ -59,7 +59,7 @@ BEGIN
     UPDATE mnemo.chain_head AS h
        SET anchor_seq = until, anchor_hash = until_hash
      WHERE h.org_id = p_org_id AND h.agent_id = p_agent_id;
-    PERFORM mnemo._seal_chain(p_org_id, p_agent_id, p_limit + carried + 1);
+    PERFORM mnemo._seal_chain(p_org_id, p_agent_id, NULL);
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._retain_chain(text, text, timestamptz, bigint) IS

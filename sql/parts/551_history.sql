@@ -34,7 +34,8 @@ BEGIN
             (SELECT (e.changes ->> 'prev_version_id')::uuid
                FROM mnemo.event AS e
               WHERE e.memory_org_id = _versions.memory_org_id AND e.memory_id = v_next
-                AND mnemo._is_base_event(e)
+                AND e.changes ->> 'prev_version_id' IS NOT NULL
+              ORDER BY e.id DESC
               LIMIT 1));
     END LOOP;
 END

@@ -126,3 +126,37 @@ def encode(record: Mapping[str, Any]) -> bytes:
 def content_hash(record: Mapping[str, Any]) -> bytes:
     """SHA-256 over the canonical encoding."""
     return hashlib.sha256(encode(record)).digest()
+
+
+# Events
+
+
+def optional_binary(value: bytes | None) -> bytes:
+    """Bytes or NULL."""
+    return b"N" if value is None else binary(value)
+
+
+def encode_event(event: Mapping[str, Any]) -> bytes:
+    """The canonical encoding of a sealed event; as for records, times in microseconds."""
+    return b"".join([
+        text("mnemo_pg event 1"),
+        binary(event["prev_hash"]),
+        time(event["seq"]),
+        identifier(event["id"]),
+        text(event["org_id"]),
+        text(event["agent_id"]),
+        text(event["event_type"]),
+        text(event["memory_org_id"]),
+        b"N" if event["memory_id"] is None else identifier(event["memory_id"]),
+        text(event["actor_org_id"]),
+        text(event["actor_agent_id"]),
+        time(event["happened_at"]),
+        optional_binary(event["content_hash"]),
+        b"J" + json_value(event["changes"]),
+        optional_binary(event["note_hash"]),
+    ])  # fmt: skip
+
+
+def event_hash(event: Mapping[str, Any]) -> bytes:
+    """SHA-256 over the canonical encoding of an event."""
+    return hashlib.sha256(encode_event(event)).digest()
