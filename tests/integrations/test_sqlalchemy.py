@@ -48,6 +48,18 @@ PLAN = ("how do I reset my password", ["open settings", "choose reset"], ["kb-17
 BOTH = pytest.mark.parametrize("kind", ["connection", "session"])
 
 
+class Base(orm.DeclarativeBase):
+    pass
+
+
+class Note(Base):
+    __tablename__ = "note"
+    id: orm.Mapped[int] = orm.mapped_column(primary_key=True)
+    words: orm.Mapped[str]
+    org_id: orm.Mapped[str | None]
+    memory_id: orm.Mapped[UUID | None]
+
+
 @pytest.fixture(scope="module")
 def module_dsn(server: Server, template: str) -> Iterator[str]:
     with module_database(server, template, "alchemy") as dsn:
@@ -159,7 +171,8 @@ async def test_a_block_in_autocommit_is_a_transaction(side: AlchemySide, db: Db)
 async def test_a_block_of_a_session_takes_its_objects_along(side: AlchemySide) -> None:
     """The savepoint is the session's: what is rolled back is not in its objects either."""
     session = await side.session()
-    await done(session.execute(sa.text("CREATE TABLE note (id integer PRIMARY KEY, words text)")))
+    create = "CREATE TABLE note (id integer PRIMARY KEY, words text, org_id text, memory_id uuid)"
+    await done(session.execute(sa.text(create)))
     note = Note(id=1, words="as it was")
     session.add(note)
     await done(session.flush())
@@ -424,14 +437,43 @@ def test_nobody_needs_sqlalchemy() -> None:
     assert "not object" in printed
 
 
-# Models that refer to memories: docs/sqlalchemy.md
+# Models that refer to memories, as docs/sqlalchemy.md says
 
 
-class Base(orm.DeclarativeBase):
-    pass
-
-
-class Note(Base):
-    __tablename__ = "note"
-    id: orm.Mapped[int] = orm.mapped_column(primary_key=True)
-    words: orm.Mapped[str]
+def test_a_foreign_key_of_the_owners(dsn: str, db: Db) -> None:
+    """No level may refer to our table. The owner can make the key; then no privilege is needed to
+    insert, the other organisation's id is refused, and what is forgotten is still referred to."""
+    names = [f"alchemy_{level}" for level in ("application", "tenant", "admin")]
+    for name in names:
+        db.execute(f"CREATE ROLE {name}")  # type: ignore[arg-type]
+        db.execute("SELECT mnemo.grant_access(%s, %s)", (name, name.removeprefix("alchemy_")))
+        may = "SELECT has_any_column_privilege(%s, 'mnemo.memory', 'REFERENCES')"
+        assert db.execute(may, (name,)).fetchone() == (False,)
+    engine = sa.create_engine(url(dsn))
+    try:
+        with engine.begin() as connection:
+            backend = names[0]
+            Base.metadata.create_all(connection)
+            connection.exec_driver_sql(f"ALTER TABLE note OWNER TO {backend}")
+            connection.exec_driver_sql(
+                "ALTER TABLE note ADD FOREIGN KEY (org_id, memory_id)"
+                " REFERENCES mnemo.memory (org_id, id)"
+            )
+        with orm.Session(engine) as session:
+            session.execute(sa.text(f"SET LOCAL ROLE {backend}"))
+            m = Mnemo(session, agent_id="ada", org_id="acme")
+            kept = m.remember("to be referred to")
+            session.add(Note(id=1, words="x", org_id="acme", memory_id=kept.id))
+            session.flush()
+            with pytest.raises(sa.exc.IntegrityError), session.begin_nested():
+                session.add(Note(id=2, words="x", org_id="other", memory_id=kept.id))
+            m.forget([kept.id])
+            assert m.get_memories([kept.id]) == []
+            session.commit()
+        with orm.Session(engine) as session:
+            assert session.scalars(sa.select(Note.memory_id)).all() == [kept.id]
+    finally:
+        engine.dispose()
+        db.execute("DROP TABLE IF EXISTS note")
+        for name in names:
+            db.execute(f"DROP OWNED BY {name}; DROP ROLE {name}")  # type: ignore[arg-type]
