@@ -73,12 +73,12 @@ def verify(lines: Iterable[str], heads: Iterable[str] = ()) -> list[ChainReport]
             row = _parse(line)
             if "format" in row:
                 reports.append(_begin(row))
-                missing.discard(reports[-1]._hash.hex())
+                missing.discard(reports[-1].head or "")
             elif not reports:
                 raise _BadLine("the first line must name the chain")
             elif reports[-1].ok:
                 _follow(reports[-1], row, number)
-                missing.discard(reports[-1]._hash.hex())
+                missing.discard(reports[-1].head or "")
         except (_BadLine, UnicodeEncodeError, RecursionError) as error:
             if not reports:
                 reports.append(ChainReport())

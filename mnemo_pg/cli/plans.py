@@ -44,7 +44,8 @@ def register(app: typer.Typer) -> None:
     app.command("recall-plan")(recall_plan)
 
 
-def _duration(text: str) -> timedelta:
+def parsed_duration(text: str) -> timedelta:
+    """A duration of the command line."""
     try:
         return parse_duration(text)
     except ValueError as error:
@@ -79,7 +80,9 @@ def remember_plan(
     plan_context: Context = None,
     ttl: Annotated[
         timedelta | None,
-        typer.Option(parser=_duration, metavar="DURATION", help="Forget it after 12h, 7d, 2w."),
+        typer.Option(
+            parser=parsed_duration, metavar="DURATION", help="Forget it after 12h, 7d, 2w."
+        ),
     ] = None,
     tag: Annotated[list[str] | None, typer.Option("--tag", help="A tag; repeat it.")] = None,
     details: Annotated[

@@ -91,8 +91,8 @@ BEGIN
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._seal_chain(text, text, bigint) IS
-    'Seals at most p_limit events of a chain (NULL: all), in the order of their ids, and returns how '
-    'many: 0 too while another session seals it. In READ COMMITTED only.';
+    'Seals at most p_limit events of a chain (NULL: all), in the order of their ids, and returns '
+    'how many: 0 too while another session seals it. In READ COMMITTED only.';
 
 CREATE FUNCTION mnemo._seals_here() RETURNS boolean
 LANGUAGE sql STABLE PARALLEL SAFE
