@@ -87,7 +87,7 @@ CHANGES = (
     "ALTER TABLE mnemo.memory ALTER COLUMN content SET STORAGE EXTERNAL",
     "ALTER TABLE mnemo.memory ALTER COLUMN content SET NOT NULL",
     "ALTER TABLE mnemo.memory ALTER COLUMN importance SET DEFAULT 0.5",
-    "ALTER TABLE mnemo.event_note ALTER COLUMN note TYPE varchar(9)",
+    "ALTER TABLE mnemo.role_level ALTER COLUMN granted_at TYPE timestamptz(3)",
     "ALTER TABLE mnemo.acl ADD COLUMN note text",
     "ALTER TABLE mnemo.memory DROP CONSTRAINT memory_importance_check",
     "ALTER TABLE mnemo.acl ALTER CONSTRAINT acl_memory_id_fkey DEFERRABLE",

@@ -35,7 +35,7 @@ WRITING = {
 WITHOUT_ORGANISATION = {"role_level": "roles belong to the server, their level to the database"}
 # Functions that put together SQL: GRANT and REVOKE, which take no parameters, and statements over
 # each table that an export holds, of names in the catalog alone.
-DYNAMIC = {"grant_access", "_revoke_all", "_grant_all", "export_records", "_import_rows"}
+DYNAMIC = {"_grant_level", "_revoke_all", "_grant_all", "export_records", "_import_rows"}
 # What parameters, results and columns are made of, for every driver to know.
 API_TYPES = {
     "text", "bigint", "double precision", "boolean", "timestamp with time zone", "interval",
