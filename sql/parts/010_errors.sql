@@ -57,7 +57,6 @@ CREATE FUNCTION mnemo._raise_problem(
 )
 RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL SAFE
-SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 BEGIN
     IF p_problem.code IS NOT NULL THEN
@@ -78,7 +77,6 @@ CREATE FUNCTION mnemo._first_problem(
 )
 RETURNS mnemo._problem
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_problem mnemo._problem;

@@ -4,16 +4,12 @@ BEGIN ATOMIC
     -- Version 7 of RFC 9562 with its optional 12 bits of sub-millisecond time, so that ids made
     -- one after another sort by time. One text for all servers: only PostgreSQL 18 has uuidv7().
     SELECT (
-        substr(t.hex, 1, 8) || '-' || substr(t.hex, 9, 4) || '-7' || t.fraction
-        || substr(gen_random_uuid()::text, 19)
+        lpad(to_hex((c.micros / 1000) << 16 | 28672 | (c.micros % 1000) * 4096 / 1000), 16, '0')
+        || substr(gen_random_uuid()::text, 20)
     )::uuid
       FROM (
-        SELECT lpad(to_hex(c.micros / 1000), 12, '0') AS hex,
-               lpad(to_hex((c.micros % 1000) * 4096 / 1000), 3, '0') AS fraction
-          FROM (
-            SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS micros
-          ) AS c
-      ) AS t;
+        SELECT (date_part('epoch', clock_timestamp()) * 1000000)::bigint AS micros
+      ) AS c;
 END;
 COMMENT ON FUNCTION mnemo._new_id() IS 'A new UUID of version 7 (RFC 9562): sorts by time.';
 

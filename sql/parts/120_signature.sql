@@ -41,7 +41,6 @@ CREATE FUNCTION mnemo._signature_tokens_wide(
 )
 RETURNS text[]
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_text text COLLATE "C" := p_query;

@@ -6,7 +6,6 @@ CREATE FUNCTION mnemo._guard_capitals(
 )
 RETURNS text[]
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_token text COLLATE "C";
@@ -43,7 +42,6 @@ CREATE FUNCTION mnemo._guard_read(
 )
 RETURNS text[]
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_text text COLLATE "C" := mnemo._guard_split(p_query);

@@ -7,7 +7,6 @@ CREATE FUNCTION mnemo._guard(
     OUT names text[]
 )
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_all text[] := mnemo._guard_read(p_query);

@@ -30,21 +30,41 @@ END;
 COMMENT ON FUNCTION mnemo._setting_default(text) IS
     'The default of a setting; NULL for a name that is no setting.';
 
+CREATE FUNCTION mnemo._overrides(
+    p_org_id text
+)
+RETURNS jsonb
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+AS $fn$
+BEGIN
+    RETURN (
+        SELECT coalesce(jsonb_object_agg(s.name, s.value) FILTER (WHERE s.org_id = '*'), '{}')
+               || coalesce(jsonb_object_agg(s.name, s.value) FILTER (WHERE s.org_id <> '*'), '{}')
+          FROM mnemo.settings AS s
+         WHERE s.org_id = p_org_id OR s.org_id = '*'
+    );
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._overrides(text) IS
+    'What is set for an organisation (NULL: for the database) by name, all in one look: its own '
+    'values before those of the database; defaults are not in it.';
+
+CREATE FUNCTION mnemo._setting_in(
+    p_overrides jsonb,
+    p_name text
+)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN coalesce(p_overrides ->> p_name, mnemo._setting_default(p_name));
+COMMENT ON FUNCTION mnemo._setting_in(jsonb, text) IS
+    'The value in force, from what _overrides gave; NULL for no setting.';
+
 CREATE FUNCTION mnemo._setting(
     p_name text,
     p_org_id text
 )
 RETURNS text
-LANGUAGE plpgsql STABLE PARALLEL SAFE
-SET search_path = pg_catalog, mnemo, pg_temp
-AS $fn$
-BEGIN
-    RETURN coalesce(
-        (SELECT s.value FROM mnemo.settings AS s WHERE s.org_id = p_org_id AND s.name = p_name),
-        (SELECT s.value FROM mnemo.settings AS s WHERE s.org_id = '*' AND s.name = p_name),
-        mnemo._setting_default(p_name)
-    );
-END
-$fn$;
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN mnemo._setting_in(mnemo._overrides(p_org_id), p_name);
 COMMENT ON FUNCTION mnemo._setting(text, text) IS
     'The value in force for an organisation (NULL: for the database); NULL for no setting.';

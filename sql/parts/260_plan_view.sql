@@ -75,3 +75,55 @@ END
 $fn$;
 COMMENT ON FUNCTION mnemo._plan_of(text, uuid) IS
     'The plan with this key as typed columns; no row for a memory or an unknown id.';
+
+CREATE TYPE mnemo._plan_answer AS (
+    id uuid,
+    query text,
+    steps text[],
+    details jsonb,
+    chunk_ids text[],
+    outcome_score double precision,
+    owner_agent_id text,
+    scope text,
+    created_at timestamptz
+);
+COMMENT ON TYPE mnemo._plan_answer IS 'What a recall shows of a plan.';
+
+CREATE FUNCTION mnemo._answer(
+    p_org_id text,
+    p_id uuid
+)
+RETURNS SETOF mnemo._plan_answer
+LANGUAGE sql STABLE PARALLEL SAFE ROWS 1
+BEGIN ATOMIC
+    SELECT m.id, m.content, p.steps, nullif(p.details, 'null'), p.chunk_ids, p.outcome_score,
+           m.agent_id, m.scope, m.created_at
+      FROM (
+        SELECT k.*
+          FROM mnemo.memory AS k
+         WHERE k.org_id = p_org_id AND k.id = p_id
+        OFFSET 0
+      ) AS m
+      CROSS JOIN LATERAL jsonb_to_record(m.metadata -> 'experience_plan') AS p(
+        steps text[], details jsonb, chunk_ids text[], outcome_score double precision);
+END;
+COMMENT ON FUNCTION mnemo._answer(text, uuid) IS
+    'What a recall shows of the plan with this key; no row for an unknown id.';
+
+CREATE FUNCTION mnemo._answer_of(
+    p_org_id text,
+    p_id uuid
+)
+RETURNS SETOF mnemo._plan_answer
+LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 1
+SET search_path = pg_catalog, mnemo, pg_temp
+-- As in _plan_of.
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+BEGIN
+    RETURN QUERY SELECT a.* FROM mnemo._answer(p_org_id, p_id) AS a;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._answer_of(text, uuid) IS
+    'As _answer, a look-up by key whatever the planner knows of the table.';

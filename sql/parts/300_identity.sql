@@ -17,25 +17,26 @@ CREATE FUNCTION mnemo._level_of(
 )
 RETURNS text
 LANGUAGE plpgsql STABLE PARALLEL SAFE
-SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
+DECLARE
+    v_found record;
 BEGIN
-    IF (SELECT r.rolsuper OR r.oid = mnemo._owner() FROM pg_roles AS r WHERE r.rolname = p_role)
+    SELECT pg_has_role(p_role, n.nspowner, 'USAGE') AS as_owner, n.nspowner,
+           (SELECT min(array_position(ARRAY['tenant', 'application', 'admin'], l.level))
+              FROM mnemo.role_level AS l
+             WHERE pg_has_role(p_role, to_regrole(quote_ident(l.role_name))::oid, 'USAGE')) AS place
+      INTO v_found
+      FROM pg_namespace AS n
+     WHERE n.nspname = 'mnemo';
+    -- A superuser has every role, and so every row.
+    IF v_found.as_owner AND (
+        SELECT r.rolsuper OR r.oid = v_found.nspowner FROM pg_roles AS r WHERE r.rolname = p_role)
     THEN
         RETURN 'admin';
     END IF;
-    RETURN (
-        SELECT x.level
-          FROM (
-            SELECT l.level
-              FROM mnemo.role_level AS l
-              JOIN pg_roles AS g ON g.rolname = l.role_name
-             WHERE pg_has_role(p_role, g.oid, 'USAGE')
-             UNION ALL
-            SELECT 'admin' WHERE pg_has_role(p_role, mnemo._owner(), 'USAGE')
-          ) AS x
-         ORDER BY array_position(ARRAY['tenant', 'application', 'admin'], x.level)
-         LIMIT 1
+    RETURN coalesce(
+        (ARRAY['tenant', 'application', 'admin'])[v_found.place],
+        CASE WHEN v_found.as_owner THEN 'admin' END
     );
 END
 $fn$;
@@ -45,7 +46,6 @@ COMMENT ON FUNCTION mnemo._level_of(name) IS
 
 CREATE FUNCTION mnemo._level() RETURNS text
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
-SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_role name := mnemo._effective_role();
@@ -80,7 +80,6 @@ CREATE FUNCTION mnemo._identify(
     OUT problem mnemo._problem
 )
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
-SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_bound record;
@@ -105,7 +104,6 @@ CREATE FUNCTION mnemo._bound_orgs(
 )
 RETURNS text[]
 LANGUAGE plpgsql STABLE PARALLEL SAFE
-SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 BEGIN
     RETURN (
@@ -206,14 +204,15 @@ CREATE FUNCTION mnemo._enter(
     OUT agent_id text
 )
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
-SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_identity record;
 BEGIN
     level := mnemo._level();
-    SELECT * INTO v_identity FROM mnemo._identify(level, p_agent_id, p_org_id);
-    PERFORM mnemo._raise_problem(v_identity.problem);
+    v_identity := mnemo._identify(level, p_agent_id, p_org_id);
+    IF (v_identity.problem).code IS NOT NULL THEN
+        PERFORM mnemo._raise_problem(v_identity.problem);
+    END IF;
     org_id := v_identity.org_id;
     agent_id := v_identity.agent_id;
 END
@@ -228,7 +227,6 @@ CREATE FUNCTION mnemo._identity_problem(
 )
 RETURNS mnemo._problem
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 BEGIN
     IF NOT mnemo._is_identifier(p_org_id) THEN
@@ -260,7 +258,6 @@ CREATE FUNCTION mnemo._caller(
     OUT agent_id text
 )
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
-SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 BEGIN
     SELECT e.level, e.org_id, e.agent_id INTO level, org_id, agent_id

@@ -86,16 +86,15 @@ BEGIN
                        int8send(octet_length(e.key)) || mnemo._utf8(e.key)
                        || coalesce(
                            mnemo._bytes_of_scalar(e.value),
-                           -- Lists of scalars, most of a plan, are done here without a call.
+                           -- Lists of scalars, most of a plan, are done here without a call, in
+                           -- the order in which the function gives them.
                            CASE WHEN jsonb_typeof(e.value) = 'array'
                                  AND NOT e.value @?
                                      'strict $[*] ? (@.type() == "object" || @.type() == "array")'
                            THEN E'\\x61'::bytea || (
                                SELECT int8send(count(*)) || coalesce(string_agg(
-                                          mnemo._bytes_of_scalar(i.value), ''::bytea
-                                          ORDER BY i.place), '')
-                                 FROM jsonb_array_elements(e.value)
-                                      WITH ORDINALITY AS i(value, place)
+                                          mnemo._bytes_of_scalar(i.value), ''::bytea), '')
+                                 FROM jsonb_array_elements(e.value) AS i(value)
                            ) ELSE mnemo._bytes_of_json(e.value) END),
                        ''::bytea ORDER BY e.key COLLATE "C"), '')
               FROM jsonb_each(p_value) AS e

@@ -185,8 +185,8 @@ LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 BEGIN
-    IF cardinality(p_list) = 0 THEN
-        RETURN '{}';
+    IF cardinality(p_list) <= 1 THEN
+        RETURN ARRAY(SELECT unnest(p_list));
     END IF;
     RETURN ARRAY(
         SELECT t.item

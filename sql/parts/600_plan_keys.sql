@@ -41,7 +41,6 @@ CREATE FUNCTION mnemo._ordered_hashes(
 )
 RETURNS bigint[]
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 BEGIN
     -- Long tokens are rare, so prefixes of the longest first meet few others; needs no statistics.
@@ -65,7 +64,6 @@ CREATE FUNCTION mnemo._prefix_keys(
 )
 RETURNS bigint[]
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_keys bigint[] := '{}';
@@ -98,7 +96,6 @@ CREATE FUNCTION mnemo._plan_keys(
 )
 RETURNS bigint[]
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_size integer := cardinality(p_hashes);
@@ -135,12 +132,10 @@ COMMENT ON FUNCTION mnemo._bucket_start(integer) IS
 
 CREATE FUNCTION mnemo._probe_keys(
     p_hashes bigint[],
-    p_threshold double precision,
-    p_audiences bigint[]
+    p_threshold double precision
 )
 RETURNS bigint[]
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_size integer := cardinality(p_hashes);
@@ -148,8 +143,9 @@ DECLARE
     v_low double precision := p_threshold - 1e-9;
     v_least integer := ceil(v_low * v_size);
     v_most integer := least(floor(v_size / v_low), 20000);
+    v_tokens boolean := p_threshold >= mnemo._key_floor();
     v_start integer;
-    v_overlap integer;
+    v_prefix integer;
     v_mask bigint;
     v_key bigint;
     v_keys bigint[] := '{}';
@@ -160,27 +156,28 @@ BEGIN
         v_start := greatest(mnemo._bucket_start(v_bucket), v_least);
         CONTINUE WHEN mnemo._bucket_start(v_bucket) IS NULL;
         v_mask := mnemo._bucket_hash(v_bucket);
-        IF v_bucket > 11 OR p_threshold < mnemo._key_floor() THEN
+        IF v_bucket > 11 OR NOT v_tokens THEN
             v_keys := v_keys || v_mask;
             CONTINUE;
         END IF;
-        v_overlap := ceil(v_low / (1 + v_low) * (v_size + v_start));
-        FOREACH v_key IN ARRAY mnemo._prefix_keys(
-            p_hashes,
-            least(v_size, v_size - v_overlap + CASE WHEN v_bucket >= 3 THEN 2 ELSE 1 END),
-            v_bucket >= 3
-        ) LOOP
-            v_keys := v_keys || (v_key # v_mask);
-        END LOOP;
+        v_prefix := v_size - ceil(v_low / (1 + v_low) * (v_size + v_start))::integer;
+        IF v_bucket >= 3 THEN
+            FOR v_second IN 2 .. least(v_size, v_prefix + 2) LOOP
+                FOR v_first IN 1 .. v_second - 1 LOOP
+                    v_keys := v_keys || (p_hashes[v_first] # p_hashes[v_second] # v_mask);
+                END LOOP;
+            END LOOP;
+        ELSE
+            FOREACH v_key IN ARRAY p_hashes[1 : least(v_size, v_prefix + 1)] LOOP
+                v_keys := v_keys || (v_key # v_mask);
+            END LOOP;
+        END IF;
     END LOOP;
-    RETURN ARRAY(
-        SELECT k.key # a.audience
-          FROM unnest(p_audiences) AS a(audience) CROSS JOIN unnest(v_keys) AS k(key)
-    );
+    RETURN v_keys;
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._probe_keys(bigint[], double precision, bigint[]) IS
-    'The keys of which every plan of these audiences with Jaccard similarity of at least '
+COMMENT ON FUNCTION mnemo._probe_keys(bigint[], double precision) IS
+    'The keys, audience and guard aside, of which every plan with Jaccard similarity of at least '
     'p_threshold to the signature with these ordered token hashes has one.';
 
 CREATE FUNCTION mnemo._sketch(
@@ -189,7 +186,6 @@ CREATE FUNCTION mnemo._sketch(
 )
 RETURNS bit varying
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_sketch bit varying := repeat('0', p_bits)::bit varying;
@@ -212,3 +208,15 @@ RETURNS integer
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN p_size <= 32 THEN 128 ELSE 1024 END;
 COMMENT ON FUNCTION mnemo._sketch_bits(integer) IS 'The width of a sketch for a signature of p_size.';
+
+CREATE FUNCTION mnemo._digest(
+    p_signature text[]
+)
+RETURNS bigint
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+AS $fn$
+BEGIN
+    RETURN mnemo._hash64(array_to_string(p_signature, ' '));
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._digest(text[]) IS 'The hash of a signature.';

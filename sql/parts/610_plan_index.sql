@@ -23,10 +23,11 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN ARRAY[
     mnemo._audience('owner', p_org_id, p_agent_id, p_context),
     mnemo._audience('public', p_org_id, NULL, p_context),
-    mnemo._audience('grantee', p_org_id, p_agent_id, p_context)
+    mnemo._audience('grantee', p_org_id, p_agent_id, p_context),
+    mnemo._audience('global', NULL, NULL, p_context)
 ];
 COMMENT ON FUNCTION mnemo._audiences(text, text, text) IS
-    'The audiences within its organisation that an agent belongs to.';
+    'The audiences that an agent belongs to: three within its organisation, and global.';
 
 CREATE FUNCTION mnemo._plan_audience(
     p_record mnemo.memory,
@@ -77,7 +78,7 @@ BEGIN
         guard_version
     )
     SELECT p.org_id, p.id, p.audience, p.context, p.signature, cardinality(p.signature),
-           mnemo._hash64(array_to_string(p.signature, ' ')),
+           mnemo._digest(p.signature),
            mnemo._sketch(h.hashes, mnemo._sketch_bits(cardinality(p.signature))),
            mnemo._plan_keys(h.hashes, p.audience)
            || CASE WHEN g.meaning # g.vals <> 0

@@ -45,6 +45,39 @@ COMMENT ON FUNCTION mnemo._agrees(mnemo.plan_signature, text, bigint, bigint, te
     'Whether a plan agrees with a query on the guard: strict compares meaning and values, and each '
     'name of either must be among the tokens of the other; meaning compares the first; off nothing.';
 
+CREATE FUNCTION mnemo._shared_tokens_long(
+    p_signature text[],
+    p_other text[]
+)
+RETURNS integer
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    RETURN (
+        SELECT count(*)
+          FROM unnest(p_signature) AS a(token)
+          JOIN unnest(p_other) AS b(token) ON b.token COLLATE "C" = a.token COLLATE "C"
+    );
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._shared_tokens_long(text[], text[]) IS
+    'As _shared_tokens, for any length.';
+
+CREATE FUNCTION mnemo._shared_tokens(
+    p_signature text[],
+    p_other text[]
+)
+RETURNS integer
+LANGUAGE sql STABLE PARALLEL SAFE
+-- A text search vector takes words of less than 2,048 bytes. Nothing else in PostgreSQL subtracts
+-- one list of words from another without a row a word.
+RETURN CASE WHEN octet_length(array_to_string(p_signature, ' ')) < 2000
+    THEN cardinality(p_signature) - length(ts_delete(array_to_tsvector(p_signature), p_other))
+    ELSE mnemo._shared_tokens_long(p_signature, p_other) END;
+COMMENT ON FUNCTION mnemo._shared_tokens(text[], text[]) IS
+    'How many tokens two signatures have in common.';
+
 CREATE FUNCTION mnemo._live(
     p_org_id text,
     p_id uuid,
@@ -132,9 +165,9 @@ COMMENT ON FUNCTION mnemo._identical(
     'NULL.';
 
 CREATE FUNCTION mnemo._similar(
+    p_keys bigint[],
     p_org_id text,
     p_audiences bigint[],
-    p_keys bigint[],
     p_context text,
     p_now timestamptz,
     p_sketch bit varying,
@@ -151,8 +184,7 @@ BEGIN ATOMIC
         -- from either of those reads far more.
         SELECT k.* FROM mnemo.plan_signature AS k WHERE k.keys && p_keys OFFSET 0
       ) AS s
-      CROSS JOIN LATERAL mnemo._live(p_org_id, s.plan_id, p_now)
-     WHERE s.org_id = p_org_id AND s.audience = ANY (p_audiences)
+     WHERE (s.org_id = p_org_id OR s.org_id = '*') AND s.audience = ANY (p_audiences)
        AND s.context IS NOT DISTINCT FROM p_context
        AND (s.expires_at IS NULL OR s.expires_at > p_now)
        -- The share of both sizes that the overlap must reach, a little lower: see _probe_keys.
@@ -160,8 +192,8 @@ BEGIN ATOMIC
             (p_threshold - 1e-9) / (1 + p_threshold - 1e-9));
 END;
 COMMENT ON FUNCTION mnemo._similar(
-    text, bigint[], bigint[], text, timestamptz, bit varying, bit varying, integer,
+    bigint[], text, bigint[], text, timestamptz, bit varying, bit varying, integer,
     double precision
 ) IS
-    'The live plans of these audiences that have one of the keys and whose sketch allows the '
-    'threshold: all plans that reach it, and some that do not.';
+    'The plans of these audiences, of the organisation and global ones, that have one of the keys '
+    'and whose sketch allows the threshold: all plans that reach it, and some that do not.';

@@ -1,60 +1,8 @@
 CREATE FUNCTION mnemo._best_identical(
-    p_signature text[],
-    p_guarded_digest bigint,
-    p_context text,
-    p_org_id text,
-    p_agent_id text,
-    p_now timestamptz
+    p_call mnemo._recall_input
 )
-RETURNS TABLE (org_id text, plan_id uuid)
-LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 1
-SET search_path = pg_catalog, mnemo, pg_temp
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET enable_sort = off
-SET jit = off
-AS $fn$
-DECLARE
-    v_audiences bigint[] := mnemo._audiences(p_org_id, p_agent_id, p_context);
-BEGIN
-    RETURN QUERY
-    SELECT e.org_id, e.plan_id
-      FROM unnest(v_audiences) AS a(audience)
-      CROSS JOIN LATERAL mnemo._identical_guarded(
-            p_org_id, a.audience, p_signature, p_guarded_digest, p_context, p_now, 1) AS e
-     ORDER BY e.outcome_score DESC, e.created_at DESC, e.plan_id DESC
-     LIMIT 1;
-END
-$fn$;
-COMMENT ON FUNCTION mnemo._best_identical(text[], bigint, text, text, text, timestamptz) IS
-    'The plan of the organisation that no other can beat: the same signature and guard, the best '
-    'outcome. No row where there is none. A statement of its own, because starting the one of '
-    '_match_plans costs more than these look-ups.';
-
-CREATE FUNCTION mnemo._match_plans(
-    p_signature text[],
-    p_guard text,
-    p_meaning bigint,
-    p_values bigint,
-    p_names text[],
-    p_threshold double precision,
-    p_context text,
-    p_limit bigint,
-    p_org_id text,
-    p_agent_id text,
-    p_now timestamptz
-)
-RETURNS TABLE (
-    org_id text,
-    plan_id uuid,
-    similarity double precision,
-    considered bigint,
-    rank bigint,
-    refused_org_id text,
-    refused_plan_id uuid,
-    refused_similarity double precision
-)
-LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 5
+RETURNS mnemo._plan_answer
+LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 -- One plan for all arguments, as planning would cost more than the look-up; good for any number of
 -- plans, though it may be made while there are few. Compilation never pays.
@@ -64,134 +12,210 @@ SET enable_sort = off
 SET jit = off
 AS $fn$
 DECLARE
-    v_size integer := cardinality(p_signature);
-    v_digest bigint := mnemo._hash64(array_to_string(p_signature, ' '));
-    v_audiences bigint[] := mnemo._audiences(p_org_id, p_agent_id, p_context);
-    v_global bigint := mnemo._audience('global', NULL, NULL, p_context);
-    -- What the guard adds to digest and keys; other guards than strict look at all and filter.
-    v_mix bigint := CASE p_guard WHEN 'strict' THEN p_meaning # p_values ELSE 0 END;
-    v_strict boolean := p_guard = 'strict';
-    v_meaning bigint := CASE p_guard WHEN 'meaning' THEN p_meaning END;
+    v_best mnemo._plan_answer;
 BEGIN
-    IF p_limit = 1 AND v_strict THEN
-        RETURN QUERY
-        SELECT i.org_id, i.plan_id, 1::double precision, 1::bigint, 1::bigint, NULL::text, NULL::uuid,
-               NULL::double precision
-          FROM mnemo._best_identical(
-                p_signature, v_digest # v_mix, p_context, p_org_id, p_agent_id, p_now) AS i;
-        IF FOUND THEN
+    SELECT p.* INTO v_best
+      FROM (
+        SELECT i.org_id, i.plan_id
+          FROM (
+            SELECT o.org_id, o.plan_id, o.outcome_score, o.created_at
+              FROM unnest(p_call.audiences[1:3]) AS a(audience)
+              CROSS JOIN LATERAL mnemo._identical(
+                    p_call.org_id, a.audience, p_call.signature, p_call.digest, NULL,
+                    p_call.context, p_call.asked_at, 1) AS o
+            UNION ALL
+            SELECT g.org_id, g.plan_id, g.outcome_score, g.created_at
+              FROM mnemo._identical(
+                    '*', p_call.audiences[4], p_call.signature, p_call.digest, NULL,
+                    p_call.context, p_call.asked_at, 1) AS g
+          ) AS i
+         ORDER BY i.org_id = '*', i.outcome_score DESC, i.created_at DESC, i.plan_id DESC
+         LIMIT 1
+      ) AS b
+      CROSS JOIN LATERAL mnemo._answer(b.org_id, b.plan_id) AS p;
+    RETURN v_best;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._best_identical(mnemo._recall_input) IS
+    'The best plan with the same signature that the agent may read, whatever its guard; NULL where '
+    'there is none. Where its text is the very text asked, nothing can beat it and the guard has '
+    'nothing to compare.';
+
+CREATE FUNCTION mnemo._identical_plans(
+    p_call mnemo._recall_input,
+    p_guard text,
+    p_meaning bigint,
+    p_values bigint,
+    p_limit bigint,
+    OUT org_ids text[],
+    OUT plan_ids uuid[]
+)
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET enable_sort = off
+SET jit = off
+AS $fn$
+BEGIN
+    IF p_guard = 'strict' THEN
+        SELECT array_agg(i.org_id), array_agg(i.plan_id)
+          INTO org_ids, plan_ids
+          FROM (
+            SELECT e.org_id, e.plan_id
+              FROM (
+                SELECT o.org_id, o.plan_id, o.outcome_score, o.created_at
+                  FROM unnest(p_call.audiences[1:3]) AS a(audience)
+                  CROSS JOIN LATERAL mnemo._identical_guarded(
+                        p_call.org_id, a.audience, p_call.signature,
+                        p_call.digest # p_meaning # p_values, p_call.context, p_call.asked_at,
+                        p_limit) AS o
+                UNION ALL
+                SELECT g.org_id, g.plan_id, g.outcome_score, g.created_at
+                  FROM mnemo._identical_guarded(
+                        '*', p_call.audiences[4], p_call.signature,
+                        p_call.digest # p_meaning # p_values, p_call.context, p_call.asked_at,
+                        p_limit) AS g
+              ) AS e
+             ORDER BY e.org_id = '*', e.outcome_score DESC, e.created_at DESC, e.plan_id DESC
+             LIMIT p_limit
+          ) AS i;
+    ELSE
+        SELECT array_agg(i.org_id), array_agg(i.plan_id)
+          INTO org_ids, plan_ids
+          FROM (
+            SELECT e.org_id, e.plan_id
+              FROM (
+                SELECT o.org_id, o.plan_id, o.outcome_score, o.created_at
+                  FROM unnest(p_call.audiences[1:3]) AS a(audience)
+                  CROSS JOIN LATERAL mnemo._identical(
+                        p_call.org_id, a.audience, p_call.signature, p_call.digest,
+                        CASE p_guard WHEN 'meaning' THEN p_meaning END, p_call.context,
+                        p_call.asked_at, p_limit) AS o
+                UNION ALL
+                SELECT g.org_id, g.plan_id, g.outcome_score, g.created_at
+                  FROM mnemo._identical(
+                        '*', p_call.audiences[4], p_call.signature, p_call.digest,
+                        CASE p_guard WHEN 'meaning' THEN p_meaning END, p_call.context,
+                        p_call.asked_at, p_limit) AS g
+              ) AS e
+             ORDER BY e.org_id = '*', e.outcome_score DESC, e.created_at DESC, e.plan_id DESC
+             LIMIT p_limit
+          ) AS i;
+    END IF;
+    org_ids := coalesce(org_ids, '{}');
+    plan_ids := coalesce(plan_ids, '{}');
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._identical_plans(mnemo._recall_input, text, bigint, bigint, bigint) IS
+    'The best p_limit live plans with the same signature that the agent may read and whose guard '
+    'agrees, in the order of _match_plans: no other plan can beat them. A statement of its own, '
+    'because starting the one of _match_plans costs more.';
+
+CREATE FUNCTION mnemo._match_plans(
+    p_call mnemo._recall_input,
+    p_meaning bigint,
+    p_values bigint,
+    p_names text[],
+    p_identical boolean
+)
+RETURNS TABLE (
+    org_id text,
+    plan_id uuid,
+    similarity double precision,
+    considered bigint,
+    refused_org_id text,
+    refused_plan_id uuid,
+    refused_similarity double precision
+)
+LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 5
+SET search_path = pg_catalog, mnemo, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+DECLARE
+    v_size integer := cardinality(p_call.signature);
+    v_org_ids text[] := '{}';
+    v_plan_ids uuid[] := '{}';
+    v_exact integer := 0;
+    v_probe record;
+BEGIN
+    IF p_identical THEN
+        SELECT i.org_ids, i.plan_ids, cardinality(i.plan_ids) INTO v_org_ids, v_plan_ids, v_exact
+          FROM mnemo._identical_plans(
+                p_call, p_call.guard, p_meaning, p_values, p_call.row_limit) AS i;
+        IF v_exact = p_call.row_limit THEN
+            RETURN QUERY
+            SELECT e.org_id, e.plan_id, 1::double precision, p_call.row_limit, NULL::text,
+                   NULL::uuid, NULL::double precision
+              FROM unnest(v_org_ids, v_plan_ids) WITH ORDINALITY AS e(org_id, plan_id, place)
+             ORDER BY e.place;
             RETURN;
         END IF;
     END IF;
+    v_probe := mnemo._probe(
+        p_call, p_call.threshold,
+        -- Other guards than strict are no part of the keys: they look at all and filter.
+        CASE p_call.guard WHEN 'strict' THEN p_meaning # p_values ELSE 0 END);
     RETURN QUERY
-    WITH exact AS MATERIALIZED (
-        SELECT e.org_id, e.plan_id, e.outcome_score, e.created_at
-          FROM unnest(v_audiences) AS a(audience)
-          CROSS JOIN LATERAL mnemo._identical_guarded(
-                p_org_id, a.audience, p_signature, v_digest # v_mix, p_context, p_now, p_limit) AS e
-         WHERE v_strict
-        UNION ALL
-        SELECT e.org_id, e.plan_id, e.outcome_score, e.created_at
-          FROM mnemo._identical_guarded(
-                '*', v_global, p_signature, v_digest # v_mix, p_context, p_now, p_limit) AS e
-         WHERE v_strict
-        UNION ALL
-        SELECT e.org_id, e.plan_id, e.outcome_score, e.created_at
-          FROM unnest(v_audiences) AS a(audience)
-          CROSS JOIN LATERAL mnemo._identical(
-                p_org_id, a.audience, p_signature, v_digest, v_meaning, p_context, p_now,
-                p_limit) AS e
-         WHERE NOT v_strict
-        UNION ALL
-        SELECT e.org_id, e.plan_id, e.outcome_score, e.created_at
-          FROM mnemo._identical(
-                '*', v_global, p_signature, v_digest, v_meaning, p_context, p_now, p_limit) AS e
-         WHERE NOT v_strict
-    ), probe AS MATERIALIZED (
-        -- No row once identical plans fill the answer: nothing can beat them.
-        SELECT mnemo._probe_keys(h.hashes, p_threshold,
-                   ARRAY(SELECT a.audience # v_mix FROM unnest(v_audiences) AS a(audience))
-               ) AS keys,
-               mnemo._probe_keys(h.hashes, p_threshold, ARRAY[v_global # v_mix]) AS global_keys,
-               mnemo._sketch(h.hashes, mnemo._sketch_bits(1)) AS sketch,
-               mnemo._sketch(h.hashes, mnemo._sketch_bits(33)) AS long_sketch
-          FROM (SELECT mnemo._ordered_hashes(p_signature) AS hashes OFFSET 0) AS h
-         WHERE (SELECT count(*) FROM exact) < p_limit
-    ), candidate AS MATERIALIZED (
-        SELECT s.org_id, s.plan_id, s.signature, s.size, s.outcome_score, s.created_at, g.agrees
-          FROM probe AS p
-          CROSS JOIN LATERAL mnemo._similar(
-                p_org_id, v_audiences, p.keys, p_context, p_now, p.sketch,
-                p.long_sketch, v_size, p_threshold) AS s
+    WITH candidate AS MATERIALIZED (
+        SELECT s.org_id, s.plan_id, s.size, s.outcome_score, s.created_at, g.agrees,
+               mnemo._shared_tokens(s.signature, p_call.signature) AS shared
+          FROM mnemo._similar(
+                v_probe.keys, p_call.org_id, p_call.audiences, p_call.context, p_call.asked_at,
+                v_probe.sketch, v_probe.long_sketch, v_size, p_call.threshold) AS s
+          CROSS JOIN LATERAL mnemo._live(s.org_id, s.plan_id, p_call.asked_at)
           CROSS JOIN LATERAL (
-            SELECT mnemo._agrees(s, p_guard, p_meaning, p_values, p_names, p_signature) AS agrees
+            SELECT mnemo._agrees(s, p_call.guard, p_meaning, p_values, p_names,
+                       p_call.signature) AS agrees
           ) AS g
-         WHERE NOT (g.agrees AND s.digest = v_digest AND s.signature = p_signature)
-        UNION ALL
-        SELECT s.org_id, s.plan_id, s.signature, s.size, s.outcome_score, s.created_at, g.agrees
-          FROM probe AS p
-          CROSS JOIN LATERAL mnemo._similar(
-                '*', ARRAY[v_global], p.global_keys, p_context, p_now, p.sketch,
-                p.long_sketch, v_size, p_threshold) AS s
-          CROSS JOIN LATERAL (
-            SELECT mnemo._agrees(s, p_guard, p_meaning, p_values, p_names, p_signature) AS agrees
-          ) AS g
-         WHERE NOT (g.agrees AND s.digest = v_digest AND s.signature = p_signature)
-    ), overlap AS (
-        SELECT c.org_id, c.plan_id, count(*) AS shared
-          FROM candidate AS c
-          CROSS JOIN LATERAL unnest(c.signature) AS t(token)
-          JOIN unnest(p_signature) AS q(token) ON q.token = t.token
-         GROUP BY c.org_id, c.plan_id
+         WHERE NOT (g.agrees AND s.digest = p_call.digest AND s.signature = p_call.signature)
     ), reached AS MATERIALIZED (
         SELECT c.org_id, c.plan_id, c.outcome_score, c.created_at, c.agrees,
-               o.shared::double precision / (c.size + v_size - o.shared) AS similarity
+               c.shared::double precision / (c.size + v_size - c.shared) AS similarity
           FROM candidate AS c
-          JOIN overlap AS o ON o.org_id = c.org_id AND o.plan_id = c.plan_id
-         WHERE o.shared::double precision / (c.size + v_size - o.shared) >= p_threshold
+         WHERE c.shared::double precision / (c.size + v_size - c.shared) >= p_call.threshold
     ), found AS (
-        SELECT e.org_id, e.plan_id, e.outcome_score, e.created_at,
-               1::double precision AS similarity
-          FROM exact AS e
+        SELECT e.org_id, e.plan_id, 1::double precision AS similarity, e.place, NULL AS outcome_score,
+               NULL AS created_at
+          FROM unnest(v_org_ids, v_plan_ids) WITH ORDINALITY AS e(org_id, plan_id, place)
         UNION ALL
-        SELECT r.org_id, r.plan_id, r.outcome_score, r.created_at, r.similarity
+        SELECT r.org_id, r.plan_id, r.similarity, NULL, r.outcome_score, r.created_at
           FROM reached AS r
          WHERE r.agrees
+    ), best AS (
+        SELECT f.*
+          FROM found AS f
+         ORDER BY f.similarity DESC, f.place, f.org_id = '*', f.outcome_score DESC,
+                  f.created_at DESC, f.plan_id DESC
+         LIMIT p_call.row_limit
     ), refused AS (
         SELECT r.org_id, r.plan_id, r.similarity
           FROM reached AS r
-         WHERE NOT r.agrees AND NOT EXISTS (SELECT FROM found)
+         WHERE NOT r.agrees AND v_exact = 0
+           AND NOT EXISTS (SELECT FROM reached AS o WHERE o.agrees)
          ORDER BY r.similarity DESC, r.org_id = '*', r.outcome_score DESC, r.created_at DESC,
                   r.plan_id DESC
          LIMIT 1
-    ), best AS (
-        SELECT f.org_id, f.plan_id, f.similarity,
-               row_number() OVER (
-                   ORDER BY f.similarity DESC, f.org_id = '*', f.outcome_score DESC,
-                            f.created_at DESC, f.plan_id DESC
-               ) AS rank
-          FROM found AS f
-         ORDER BY rank
-         LIMIT p_limit
-    ), counted AS (
-        SELECT least((SELECT count(*) FROM exact), p_limit)
-               + (SELECT count(*) FROM candidate AS c WHERE c.agrees)
-               + (SELECT count(*) FROM refused) AS considered
     )
-    SELECT b.org_id, b.plan_id, b.similarity, n.considered, b.rank, r.org_id, r.plan_id,
-           r.similarity
-      FROM counted AS n
+    SELECT b.org_id, b.plan_id, b.similarity,
+           v_exact + (SELECT count(*) FROM candidate AS c WHERE c.agrees)
+           + CASE WHEN r.plan_id IS NULL THEN 0 ELSE 1 END,
+           r.org_id, r.plan_id, r.similarity
+      -- At least one row.
+      FROM (SELECT) AS one
       LEFT JOIN best AS b ON true
       LEFT JOIN refused AS r ON true
-     ORDER BY b.rank;
+     ORDER BY b.similarity DESC, b.place, b.org_id = '*', b.outcome_score DESC, b.created_at DESC,
+              b.plan_id DESC;
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._match_plans(
-    text[], text, bigint, bigint, text[], double precision, text, bigint, text, text, timestamptz
-) IS
-    'The best p_limit live plans that the agent may read, written for the same context, that agree '
-    'on the guard, with Jaccard similarity of at least p_threshold to the signature: by similarity, '
-    'plans of the organisation before global ones, outcome score, newest, id. considered counts the '
-    'plans that were scored and stands in every row; without a hit there is one row with it and '
-    'NULL, and with the best plan that the guard refused among those that its keys led to: where '
-    'the guard is in the keys, _refused_plan looks for the others.';
+COMMENT ON FUNCTION mnemo._match_plans(mnemo._recall_input, bigint, bigint, text[], boolean) IS
+    'The best live plans that the agent may read, written for the same context, that agree on the '
+    'guard, with Jaccard similarity of at least the threshold to the signature: by similarity, '
+    'plans of the organisation before global ones, outcome score, newest, id. p_identical false: '
+    'none has the same signature. considered counts the plans that were scored and stands in every '
+    'row; without a hit there is one row with it and NULL, and with the best plan that the guard '
+    'refused among those that its keys led to: where the guard is in the keys, _refused_plan looks '
+    'for the others.';

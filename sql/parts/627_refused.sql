@@ -1,14 +1,9 @@
 CREATE FUNCTION mnemo._refused_plan(
-    p_signature text[],
-    p_guard text,
+    p_call mnemo._recall_input,
     p_meaning bigint,
     p_values bigint,
     p_names text[],
-    p_threshold double precision,
-    p_context text,
-    p_org_id text,
-    p_agent_id text,
-    p_now timestamptz
+    p_identical boolean
 )
 RETURNS TABLE (
     refused_org_id text,
@@ -20,72 +15,53 @@ LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 1
 SET search_path = pg_catalog, mnemo, pg_temp
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
-SET enable_sort = off
 SET jit = off
 AS $fn$
 DECLARE
-    v_size integer := cardinality(p_signature);
-    v_digest bigint := mnemo._hash64(array_to_string(p_signature, ' '));
-    v_audiences bigint[] := mnemo._audiences(p_org_id, p_agent_id, p_context);
-    v_global bigint := mnemo._audience('global', NULL, NULL, p_context);
+    v_size integer := cardinality(p_call.signature);
+    v_probe record;
 BEGIN
+    IF p_identical THEN
+        RETURN QUERY
+        SELECT i.org_ids[1], i.plan_ids[1], 1::double precision, 1::bigint
+          FROM mnemo._identical_plans(p_call, 'off', NULL, NULL, 1) AS i
+         WHERE cardinality(i.plan_ids) = 1;
+        IF FOUND THEN
+            RETURN;
+        END IF;
+    END IF;
+    v_probe := mnemo._probe(p_call, p_call.threshold, 0);
     RETURN QUERY
-    WITH exact AS MATERIALIZED (
-        SELECT e.org_id, e.plan_id, e.outcome_score, e.created_at
-          FROM unnest(v_audiences) AS a(audience)
-          CROSS JOIN LATERAL mnemo._identical(
-                p_org_id, a.audience, p_signature, v_digest, NULL, p_context, p_now, 1) AS e
-        UNION ALL
-        SELECT e.org_id, e.plan_id, e.outcome_score, e.created_at
-          FROM mnemo._identical(
-                '*', v_global, p_signature, v_digest, NULL, p_context, p_now, 1) AS e
-    ), probe AS MATERIALIZED (
-        SELECT mnemo._probe_keys(h.hashes, p_threshold, v_audiences) AS keys,
-               mnemo._probe_keys(h.hashes, p_threshold, ARRAY[v_global]) AS global_keys,
-               mnemo._sketch(h.hashes, mnemo._sketch_bits(1)) AS sketch,
-               mnemo._sketch(h.hashes, mnemo._sketch_bits(33)) AS long_sketch
-          FROM (SELECT mnemo._ordered_hashes(p_signature) AS hashes OFFSET 0) AS h
-         WHERE NOT EXISTS (SELECT FROM exact)
-    ), candidate AS MATERIALIZED (
-        -- Thousands of plans made from one template may be refused; the reason needs one. The test
-        -- of similarity stands before the limit, so that others cannot crowd it out.
-        (SELECT s.org_id, s.plan_id, s.outcome_score, s.created_at,
-                mnemo._jaccard(s.signature, p_signature) AS similarity
-           FROM probe AS p
-           CROSS JOIN LATERAL mnemo._similar(
-                p_org_id, v_audiences, p.keys, p_context, p_now, p.sketch,
-                p.long_sketch, v_size, p_threshold) AS s
-          WHERE NOT mnemo._agrees(s, p_guard, p_meaning, p_values, p_names, p_signature)
-            AND mnemo._jaccard(s.signature, p_signature) >= p_threshold
-          LIMIT 200)
-        UNION ALL
-        (SELECT s.org_id, s.plan_id, s.outcome_score, s.created_at,
-                mnemo._jaccard(s.signature, p_signature) AS similarity
-           FROM probe AS p
-           CROSS JOIN LATERAL mnemo._similar(
-                '*', ARRAY[v_global], p.global_keys, p_context, p_now, p.sketch,
-                p.long_sketch, v_size, p_threshold) AS s
-          WHERE NOT mnemo._agrees(s, p_guard, p_meaning, p_values, p_names, p_signature)
-            AND mnemo._jaccard(s.signature, p_signature) >= p_threshold
-          LIMIT 200)
-    ), found AS (
-        SELECT e.org_id, e.plan_id, e.outcome_score, e.created_at,
-               1::double precision AS similarity
-          FROM exact AS e
-        UNION ALL
-        SELECT c.org_id, c.plan_id, c.outcome_score, c.created_at, c.similarity
-          FROM candidate AS c
-    )
-    SELECT f.org_id, f.plan_id, f.similarity, count(*) OVER ()
-      FROM found AS f
-     ORDER BY f.similarity DESC, f.org_id = '*', f.outcome_score DESC, f.created_at DESC,
-              f.plan_id DESC
+    SELECT c.org_id, c.plan_id, c.similarity, count(*) OVER ()
+      FROM (
+        -- Thousands of plans made from one template may be refused; the reason needs one. So key by
+        -- key, up to a limit; the test of similarity stands before it, so that others cannot crowd
+        -- it out.
+        SELECT DISTINCT r.org_id, r.plan_id, r.outcome_score, r.created_at, r.similarity
+          FROM (
+            SELECT s.org_id, s.plan_id, s.outcome_score, s.created_at,
+                   t.shared::double precision / (s.size + v_size - t.shared) AS similarity
+              FROM unnest(v_probe.keys) AS k(key)
+              CROSS JOIN LATERAL mnemo._similar(
+                    ARRAY[k.key], p_call.org_id, p_call.audiences, p_call.context,
+                    p_call.asked_at, v_probe.sketch, v_probe.long_sketch, v_size,
+                    p_call.threshold) AS s
+              CROSS JOIN LATERAL (
+                SELECT mnemo._shared_tokens(s.signature, p_call.signature) AS shared OFFSET 0
+              ) AS t
+             WHERE NOT mnemo._agrees(
+                    s, p_call.guard, p_meaning, p_values, p_names, p_call.signature)
+               AND t.shared::double precision / (s.size + v_size - t.shared) >= p_call.threshold
+             LIMIT 200
+          ) AS r
+      ) AS c
+      CROSS JOIN LATERAL mnemo._live(c.org_id, c.plan_id, p_call.asked_at)
+     ORDER BY c.similarity DESC, c.org_id = '*', c.outcome_score DESC, c.created_at DESC,
+              c.plan_id DESC
      LIMIT 1;
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._refused_plan(
-    text[], text, bigint, bigint, text[], double precision, text, text, text, timestamptz
-) IS
+COMMENT ON FUNCTION mnemo._refused_plan(mnemo._recall_input, bigint, bigint, text[], boolean) IS
     'For a miss: the best plan that reaches the threshold and that the guard refuses, no row where '
-    'there is none. Identical signatures first; of similar ones it looks at the first 200 of the '
-    'organisation and of the global plans, so with more it need not be the very best.';
+    'there is none. Identical signatures first, unless p_identical says that there is none; of '
+    'similar ones it looks at the first 200, so with more it need not be the very best.';

@@ -14,19 +14,23 @@ CREATE TYPE mnemo._plan_input AS (
     tags text[],
     embedding text,
     model text,
-    idempotency_key text
+    idempotency_key text,
+    overrides jsonb
 );
-COMMENT ON TYPE mnemo._plan_input IS 'The arguments of mnemo.remember_plan, one plan.';
+COMMENT ON TYPE mnemo._plan_input IS
+    'The arguments of mnemo.remember_plan, one plan, and the settings of its organisation as '
+    '_overrides gives them.';
 
 CREATE FUNCTION mnemo._mode_problem(
-    p_org_id text
+    p_org_id text,
+    p_overrides jsonb
 )
 RETURNS mnemo._problem
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 BEGIN
-    IF mnemo._setting('experience_memory', p_org_id) <> 'on' THEN
+    IF mnemo._setting_in(p_overrides, 'experience_memory') <> 'on' THEN
         RETURN ROW('55000',
             format('experience memory is off for organisation %s', mnemo._shown(p_org_id)),
             NULL, 'SELECT mnemo.configure(''experience_memory'', ''on'')')::mnemo._problem;
@@ -34,8 +38,9 @@ BEGIN
     RETURN NULL;
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._mode_problem(text) IS
-    'The problem 55000 of an organisation whose experience memory is off; NULL when it is on.';
+COMMENT ON FUNCTION mnemo._mode_problem(text, jsonb) IS
+    'The problem 55000 of an organisation whose experience memory is off by its settings; NULL when '
+    'it is on.';
 
 CREATE FUNCTION mnemo._plan_problem(
     p_input mnemo._plan_input,
@@ -52,7 +57,7 @@ BEGIN
         RETURN v_problem;
     END IF;
     v_problem := coalesce(
-        mnemo._mode_problem(p_input.org_id),
+        mnemo._mode_problem(p_input.org_id, p_input.overrides),
         mnemo._identity_problem(p_input.agent_id, p_input.org_id)
     );
     IF v_problem.code IS NOT NULL THEN
@@ -130,9 +135,15 @@ LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
-    v_tokens text[] := mnemo._signature_tokens(p_input.query);
+    v_tokens text[];
     v_bytes bigint;
 BEGIN
+    -- 20,001 tokens need more bytes than that, and JSON writes a byte as six at most: the query,
+    -- its tokens, which repeat a character of it twice at most, and the rest stay below 1 MB.
+    IF octet_length(p_input::text) <= 60000 THEN
+        RETURN NULL;
+    END IF;
+    v_tokens := mnemo._signature_tokens(p_input.query);
     IF cardinality(v_tokens) > 20000 THEN
         RETURN mnemo._limit('p_query',
             format('p_query has %s signature tokens, at most 20000 are allowed',

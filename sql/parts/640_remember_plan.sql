@@ -54,7 +54,7 @@ BEGIN
         -- NaN is above every number in PostgreSQL and must not pass for a success.
         IF v_input.outcome_score = 'NaN'
            OR v_input.outcome_score
-              < mnemo._setting('success_threshold', v_input.org_id)::double precision THEN
+              < mnemo._setting_in(v_input.overrides, 'success_threshold')::double precision THEN
             id := NULL;
             signature := array_to_string(mnemo._signature_tokens(v_input.query), ' ');
             stored := false;
@@ -157,7 +157,8 @@ BEGIN
     v_input := ROW(
         p_query, p_steps, p_chunk_ids, p_outcome_score, v_caller.agent_id,
         coalesce(p_scope, 'private'), v_caller.org_id, p_details, p_context, p_ttl, p_thread_id,
-        p_source_id, p_tags, p_embedding, p_model, p_idempotency_key
+        p_source_id, p_tags, p_embedding, p_model, p_idempotency_key,
+        mnemo._overrides(v_caller.org_id)
     );
     PERFORM mnemo._raise_problem(mnemo._plan_problem(v_input, v_caller.level));
     RETURN QUERY

@@ -78,6 +78,7 @@ COMMENT ON FUNCTION mnemo._is_interval(text) IS
 CREATE FUNCTION mnemo._plan_input_of(
     p_element jsonb,
     p_level text,
+    p_known jsonb,
     OUT input mnemo._plan_input,
     OUT problem mnemo._problem
 )
@@ -86,6 +87,7 @@ SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_identity record;
+    v_overrides jsonb;
     v_scope_problem mnemo._problem := mnemo._scope_problem(p_level, p_element ->> 'scope');
 BEGIN
     -- Access and mode come before the form of the element.
@@ -95,8 +97,10 @@ BEGIN
     IF problem.code IS NULL AND v_scope_problem.code = '42501' THEN
         problem := v_scope_problem;
     ELSIF problem.code IS NULL THEN
+        v_overrides := coalesce(
+            p_known -> v_identity.org_id, mnemo._overrides(v_identity.org_id));
         problem := coalesce(
-            mnemo._mode_problem(v_identity.org_id), mnemo._element_problem(p_element)
+            mnemo._mode_problem(v_identity.org_id, v_overrides), mnemo._element_problem(p_element)
         );
     END IF;
     IF problem.code IS NOT NULL THEN
@@ -106,13 +110,14 @@ BEGIN
     input.details := nullif(input.details, 'null');
     input.agent_id := v_identity.agent_id;
     input.org_id := v_identity.org_id;
+    input.overrides := v_overrides;
     input.scope := coalesce(input.scope, 'private');
     problem := mnemo._plan_problem(input, p_level);
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._plan_input_of(jsonb, text) IS
+COMMENT ON FUNCTION mnemo._plan_input_of(jsonb, text, jsonb) IS
     'An element of a batch as the arguments of mnemo.remember_plan, agent and organisation filled '
-    'in, or its problem.';
+    'in, or its problem. p_known: settings read before, by organisation.';
 
 CREATE FUNCTION mnemo.remember_plans(
     p_plans jsonb,
@@ -133,6 +138,7 @@ DECLARE
     v_errors text[] := '{}';
     v_input mnemo._plan_input;
     v_claims text[] := '{}';
+    v_known jsonb := '{}';
     v_order bigint[];
 BEGIN
     IF jsonb_typeof(p_plans) IS DISTINCT FROM 'array' THEN
@@ -151,9 +157,12 @@ BEGIN
         SELECT e.value, e.place
           FROM jsonb_array_elements(p_plans) WITH ORDINALITY AS e(value, place)
     LOOP
-        SELECT * INTO v_read FROM mnemo._plan_input_of(v_element.value, v_level);
+        v_read := mnemo._plan_input_of(v_element.value, v_level, v_known);
         IF (v_read.problem).code IS NULL THEN
             v_input := v_read.input;
+            IF NOT v_known ? v_input.org_id THEN
+                v_known := v_known || jsonb_build_object(v_input.org_id, v_input.overrides);
+            END IF;
             v_inputs := v_inputs || v_input;
             v_places := v_places || v_element.place;
             v_claims := v_claims || concat_ws(

@@ -26,14 +26,32 @@ LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 1
 SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
+DECLARE
+    v_call mnemo._recall_input := mnemo._recall_call(
+        p_query, p_agent_id, p_org_id, p_similarity_threshold, p_guard, p_context, 1);
+    v_same mnemo._plan_answer;
 BEGIN
+    IF v_call.reason IS NOT NULL THEN
+        hit := false;
+        candidates_considered := 0;
+        reason := v_call.reason;
+        RETURN NEXT;
+        RETURN;
+    END IF;
+    v_same := mnemo._best_identical(v_call);
+    IF v_same.query = p_query OR v_call.guard = 'off' AND v_same.id IS NOT NULL THEN
+        RETURN QUERY
+        SELECT true, v_same.id, v_same.query, v_same.steps, v_same.details, v_same.chunk_ids,
+               v_same.outcome_score, 1::double precision, v_same.owner_agent_id, v_same.scope,
+               v_same.created_at, 1::bigint, 'exact'::text, NULL::jsonb;
+        RETURN;
+    END IF;
     RETURN QUERY
     SELECT r.plan_id IS NOT NULL, r.plan_id, p.query, p.steps, p.details, p.chunk_ids,
            p.outcome_score, r.similarity, p.owner_agent_id, p.scope, p.created_at,
            r.candidates_considered, r.reason, r.near_miss
-      FROM mnemo._recall(
-            p_query, p_agent_id, p_org_id, p_similarity_threshold, p_guard, p_context, 1) AS r
-      LEFT JOIN LATERAL mnemo._plan_of(r.org_id, r.plan_id) AS p ON true;
+      FROM mnemo._recall(v_call, v_same.id IS NOT NULL) AS r
+      LEFT JOIN LATERAL mnemo._answer_of(r.org_id, r.plan_id) AS p ON true;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo.recall_plan(text, text, text, double precision, text, text) IS
@@ -80,15 +98,19 @@ LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 5
 SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
+DECLARE
+    v_call mnemo._recall_input := mnemo._recall_call(
+        p_query, p_agent_id, p_org_id, p_similarity_threshold, p_guard, p_context, p_limit);
 BEGIN
+    IF v_call.reason IS NOT NULL THEN
+        RETURN;
+    END IF;
     RETURN QUERY
     SELECT true, r.plan_id, p.query, p.steps, p.details, p.chunk_ids, p.outcome_score,
            r.similarity, p.owner_agent_id, p.scope, p.created_at, r.candidates_considered,
            r.reason, r.near_miss, r.rank
-      FROM mnemo._recall(
-            p_query, p_agent_id, p_org_id, p_similarity_threshold, p_guard, p_context, p_limit
-      ) AS r
-      CROSS JOIN LATERAL mnemo._plan_of(r.org_id, r.plan_id) AS p
+      FROM mnemo._recall(v_call, true) AS r
+      CROSS JOIN LATERAL mnemo._answer_of(r.org_id, r.plan_id) AS p
      ORDER BY r.rank;
 END
 $fn$;

@@ -1,13 +1,6 @@
 CREATE FUNCTION mnemo._explain_candidates(
-    p_query text,
-    p_signature text[],
-    p_guard text,
-    p_threshold double precision,
-    p_least double precision,
-    p_context text,
-    p_org_id text,
-    p_agent_id text,
-    p_now timestamptz
+    p_call mnemo._recall_input,
+    p_least double precision
 )
 RETURNS TABLE (
     rank bigint,
@@ -29,34 +22,23 @@ SET enable_seqscan = off
 SET jit = off
 AS $fn$
 DECLARE
-    v_hashes bigint[] := mnemo._ordered_hashes(p_signature);
-    v_audiences bigint[] := mnemo._audiences(p_org_id, p_agent_id, p_context);
-    v_global bigint := mnemo._audience('global', NULL, NULL, p_context);
-    v_sketch bit varying := mnemo._sketch(v_hashes, mnemo._sketch_bits(1));
-    v_long_sketch bit varying := mnemo._sketch(v_hashes, mnemo._sketch_bits(33));
-    v_read record;
+    v_probe record := mnemo._probe(p_call, p_least, 0);
+    v_read record := mnemo._guard(p_call.query);
 BEGIN
-    SELECT g.meaning, g.vals, g.names INTO v_read FROM mnemo._guard(p_query) AS g;
     RETURN QUERY
     WITH candidate AS MATERIALIZED (
         SELECT s.org_id, s.plan_id, s.signature, s.outcome_score, s.created_at,
-               mnemo._agrees(s, p_guard, v_read.meaning, v_read.vals, v_read.names,
-                   p_signature) AS agrees
+               mnemo._agrees(s, p_call.guard, v_read.meaning, v_read.vals, v_read.names,
+                   p_call.signature) AS agrees
           FROM mnemo._similar(
-                p_org_id, v_audiences, mnemo._probe_keys(v_hashes, p_least, v_audiences),
-                p_context, p_now, v_sketch, v_long_sketch, cardinality(p_signature), p_least) AS s
-        UNION ALL
-        SELECT s.org_id, s.plan_id, s.signature, s.outcome_score, s.created_at,
-               mnemo._agrees(s, p_guard, v_read.meaning, v_read.vals, v_read.names,
-                   p_signature) AS agrees
-          FROM mnemo._similar(
-                '*', ARRAY[v_global], mnemo._probe_keys(v_hashes, p_least, ARRAY[v_global]),
-                p_context, p_now, v_sketch, v_long_sketch, cardinality(p_signature), p_least) AS s
+                v_probe.keys, p_call.org_id, p_call.audiences, p_call.context, p_call.asked_at,
+                v_probe.sketch, v_probe.long_sketch, cardinality(p_call.signature), p_least) AS s
+          CROSS JOIN LATERAL mnemo._live(s.org_id, s.plan_id, p_call.asked_at)
     ), scored AS (
-        SELECT c.*, mnemo._jaccard(c.signature, p_signature) AS similarity FROM candidate AS c
+        SELECT c.*, mnemo._jaccard(c.signature, p_call.signature) AS similarity FROM candidate AS c
     ), ranked AS (
         SELECT s.*,
-               s.agrees AND s.similarity >= p_threshold AS fits,
+               s.agrees AND s.similarity >= p_call.threshold AS fits,
                row_number() OVER (
                    ORDER BY s.similarity DESC, s.org_id = '*', s.outcome_score DESC,
                             s.created_at DESC, s.plan_id DESC
@@ -70,19 +52,19 @@ BEGIN
          WHERE r.place <= 20 OR r.place = (SELECT min(f.place) FROM ranked AS f WHERE f.fits)
     ), judged AS (
         SELECT n.*, m.content, m.consolidation_state,
-               mnemo._guard_differences(p_query, m.content, p_guard) AS differences
+               mnemo._guard_differences(p_call.query, m.content, p_call.guard) AS differences
           FROM nearest AS n
           JOIN mnemo.memory AS m ON m.org_id = n.org_id AND m.id = n.plan_id
     )
     SELECT o.place, o.plan_id, o.content, o.similarity, o.outcome_score,
            ARRAY(SELECT t.token FROM unnest(o.signature) AS t(token)
-                  WHERE t.token = ANY (p_signature)),
-           ARRAY(SELECT t.token FROM unnest(p_signature) AS t(token)
+                  WHERE t.token = ANY (p_call.signature)),
+           ARRAY(SELECT t.token FROM unnest(p_call.signature) AS t(token)
                   WHERE t.token <> ALL (o.signature)),
            ARRAY(SELECT t.token FROM unnest(o.signature) AS t(token)
-                  WHERE t.token <> ALL (p_signature)),
-           o.differences, o.consolidation_state, p_threshold,
-           CASE WHEN o.similarity < p_threshold THEN 'below_threshold'
+                  WHERE t.token <> ALL (p_call.signature)),
+           o.differences, o.consolidation_state, p_call.threshold,
+           CASE WHEN o.similarity < p_call.threshold THEN 'below_threshold'
                 WHEN NOT o.fits THEN 'guarded'
                 WHEN o.place = min(o.place) FILTER (WHERE o.fits) OVER () THEN 'replayed'
                 ELSE 'outranked' END
@@ -90,9 +72,7 @@ BEGIN
      ORDER BY o.place;
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._explain_candidates(
-    text, text[], text, double precision, double precision, text, text, text, timestamptz
-) IS
+COMMENT ON FUNCTION mnemo._explain_candidates(mnemo._recall_input, double precision) IS
     'The 20 nearest live plans that the agent may read, from similarity p_least on, and the one that '
     'is replayed, each with its verdict.';
 
@@ -123,19 +103,13 @@ SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
-    v_call record;
+    v_call mnemo._recall_input := mnemo._recall_call(
+        p_query, p_agent_id, p_org_id, p_similarity_threshold, p_guard, p_context, 1);
 BEGIN
-    SELECT * INTO v_call
-      FROM mnemo._recall_call(
-            p_query, p_agent_id, p_org_id, p_similarity_threshold, p_guard, p_context, 1);
     IF v_call.reason IS NULL THEN
         RETURN QUERY
         SELECT e.*
-          FROM mnemo._explain_candidates(
-                p_query, v_call.signature, v_call.guard, v_call.threshold,
-                least(v_call.threshold,
-                    mnemo._setting('minimum_threshold', v_call.org_id)::double precision),
-                p_context, v_call.org_id, v_call.agent_id, statement_timestamp()) AS e;
+          FROM mnemo._explain_candidates(v_call, least(v_call.threshold, v_call.minimum)) AS e;
         IF FOUND THEN
             RETURN;
         END IF;

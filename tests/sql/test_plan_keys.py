@@ -28,7 +28,10 @@ CREATE FUNCTION plan_keys(p_signature text[]) RETURNS bigint[] IMMUTABLE
 RETURN mnemo._plan_keys(mnemo._ordered_hashes(p_signature), 42);
 CREATE FUNCTION probe_keys(p_signature text[], p_threshold double precision)
 RETURNS bigint[] IMMUTABLE
-RETURN mnemo._probe_keys(mnemo._ordered_hashes(p_signature), p_threshold, ARRAY[42]::bigint[]);
+BEGIN ATOMIC
+SELECT array_agg(k.key # 42::bigint)
+  FROM unnest(mnemo._probe_keys(mnemo._ordered_hashes(p_signature), p_threshold)) AS k(key);
+END;
 CREATE FUNCTION may_reach(p_query text[], p_plan text[], p_threshold double precision)
 RETURNS boolean IMMUTABLE
 RETURN mnemo._may_reach(

@@ -1,0 +1,48 @@
+CREATE TYPE mnemo._recall_input AS (
+    query text,
+    signature text[],
+    digest bigint,
+    audiences bigint[],
+    context text,
+    guard text,
+    threshold double precision,
+    minimum double precision,
+    row_limit bigint,
+    org_id text,
+    agent_id text,
+    asked_at timestamptz,
+    reason text
+);
+COMMENT ON TYPE mnemo._recall_input IS
+    'A call of recall_plan or its kin, checked and filled in: audiences are those that the agent '
+    'belongs to, global the last; minimum is the least threshold allowed; reason is disabled or '
+    'blank_query where there is nothing to match, else NULL.';
+
+CREATE FUNCTION mnemo._probe(
+    p_call mnemo._recall_input,
+    p_threshold double precision,
+    p_guard bigint,
+    OUT keys bigint[],
+    OUT sketch bit varying,
+    OUT long_sketch bit varying
+)
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+AS $fn$
+DECLARE
+    v_hashes bigint[] := mnemo._ordered_hashes(p_call.signature);
+BEGIN
+    keys := ARRAY(
+        SELECT k.key # a.audience # p_guard
+          FROM unnest(p_call.audiences) AS a(audience)
+          CROSS JOIN unnest(mnemo._probe_keys(v_hashes, p_threshold)) AS k(key)
+    );
+    sketch := mnemo._sketch(v_hashes, mnemo._sketch_bits(1));
+    -- Plans that long cannot be similar to short queries.
+    IF cardinality(v_hashes) > 32 * (p_threshold - 1e-9) THEN
+        long_sketch := mnemo._sketch(v_hashes, mnemo._sketch_bits(33));
+    END IF;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._probe(mnemo._recall_input, double precision, bigint) IS
+    'What a query looks for: the keys of all its audiences with the guard mixed in (0: the plain '
+    'keys), and the sketch of its tokens in both widths.';

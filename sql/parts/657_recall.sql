@@ -1,0 +1,57 @@
+CREATE FUNCTION mnemo._recall(
+    p_call mnemo._recall_input,
+    p_identical boolean
+)
+RETURNS TABLE (
+    org_id text,
+    plan_id uuid,
+    similarity double precision,
+    candidates_considered bigint,
+    reason text,
+    near_miss jsonb,
+    rank bigint
+)
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 1
+AS $fn$
+DECLARE
+    v_read record := mnemo._guard(p_call.query);
+    v_match record;
+    v_refused record;
+BEGIN
+    rank := 0;
+    FOR v_match IN
+        SELECT m.*
+          FROM mnemo._match_plans(
+                p_call, v_read.meaning, v_read.vals, v_read.names, p_identical) AS m
+    LOOP
+        org_id := v_match.org_id;
+        plan_id := v_match.plan_id;
+        similarity := v_match.similarity;
+        candidates_considered := v_match.considered;
+        rank := rank + 1;
+        IF plan_id IS NOT NULL THEN
+            reason := CASE WHEN similarity = 1 THEN 'exact' ELSE 'similar' END;
+            RETURN NEXT;
+            CONTINUE;
+        END IF;
+        reason := 'none_similar';
+        v_refused := v_match;
+        -- Where the guard is in the keys, they led to few of the plans that it refuses.
+        IF p_call.guard = 'strict' AND v_read.meaning # v_read.vals <> 0 THEN
+            SELECT r.* INTO v_refused
+              FROM mnemo._refused_plan(
+                    p_call, v_read.meaning, v_read.vals, v_read.names, p_identical) AS r;
+            candidates_considered := greatest(candidates_considered, v_refused.considered);
+        END IF;
+        IF v_refused.refused_plan_id IS NOT NULL THEN
+            reason := 'guarded';
+            near_miss := mnemo._near_miss(v_refused.refused_org_id, v_refused.refused_plan_id,
+                v_refused.refused_similarity, p_call.query, p_call.guard);
+        END IF;
+        RETURN NEXT;
+    END LOOP;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._recall(mnemo._recall_input, boolean) IS
+    'What recall_plan and recall_plans share. One row a hit, or one row with the reason of the miss. '
+    'p_identical false: no plan has the same signature.';
