@@ -16,7 +16,7 @@ from rich.progress import Progress
 from tests.bench import load
 from tests.bench.check import check_answers
 from tests.bench.measure import Times, Way, ask_all, by_kind, no_collection, rounds, summaries
-from tests.bench.store import Store, state
+from tests.bench.store import APPLICATION, Store, state
 from tests.bench.ways import Client, Hnsw, Lookup, Newest, Prepared, TrgmGin, TrgmGist
 from tests.bench.workloads import Question, Workload
 from tests.bench.writes import measure_writes
@@ -143,16 +143,17 @@ def _ways(
 ) -> Iterator[list[Way]]:
     with contextlib.ExitStack() as stack:
 
-        def connect(database: str) -> Connection[Any]:
-            return stack.enter_context(store.connect(database))
+        def connect(database: str, user: str | None = None) -> Connection[Any]:
+            return stack.enter_context(store.connect(database, user))
 
+        dsn = store.dsn(name, APPLICATION)
         pool = stack.enter_context(
-            ConnectionPool(store.dsn(name), min_size=1, max_size=1, kwargs={"autocommit": True})
+            ConnectionPool(dsn, min_size=1, max_size=1, kwargs={"autocommit": True})
         )
         ways: list[Way] = [
             Lookup(conn := connect(name), _keys(conn, 2_000)),
-            Prepared(connect(name), options.guard),
-            Client("Mnemo", connect(name), options.guard),
+            Prepared(connect(name, APPLICATION), options.guard),
+            Client("Mnemo", connect(name, APPLICATION), options.guard),
             Client("Mnemo, pool", pool, options.guard),
         ]
         if other is not None:

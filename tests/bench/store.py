@@ -30,6 +30,8 @@ from mnemo_pg.source import sql_text
 from tests.bench.workloads import GENERATOR, Workload
 from tests.support.server import ROOT
 
+APPLICATION = "bench_application"
+
 
 class BenchError(RuntimeError):
     """The benchmark cannot run. The text says what to do."""
@@ -100,13 +102,13 @@ class Store:
         self.server.stop()
         self.server.start()
 
-    def dsn(self, database: str) -> str:
-        """The connection string of a database."""
-        return make_conninfo(self.server.dsn, dbname=database)
+    def dsn(self, database: str, user: str | None = None) -> str:
+        """The connection string of a database, for its owner or another user."""
+        return make_conninfo(self.server.dsn, dbname=database, user=user)
 
-    def connect(self, database: str) -> Connection[Any]:
+    def connect(self, database: str, user: str | None = None) -> Connection[Any]:
         """An autocommit connection."""
-        return psycopg.connect(self.dsn(database), autocommit=True)
+        return psycopg.connect(self.dsn(database, user), autocommit=True)
 
     # Databases
 
@@ -136,6 +138,7 @@ class Store:
             with self.connect(partial) as conn, conn.transaction():
                 conn.execute(script(), prepare=False)
                 conn.execute("SELECT mnemo.configure('experience_memory', 'on')")
+                _grant(conn)
                 _create_state(conn)
             with self.connect("postgres") as conn:
                 conn.execute(
@@ -186,6 +189,14 @@ def _stem(workload: Workload) -> str:
 
 
 # What a database says about itself
+
+
+def _grant(conn: Connection[Any]) -> None:
+    """Let the role of level application in, that recalls and remembers as services do."""
+    found = conn.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (APPLICATION,)).fetchone()
+    if found is None:
+        conn.execute(sql.SQL("CREATE ROLE {} LOGIN").format(sql.Identifier(APPLICATION)))
+    conn.execute("SELECT mnemo.grant_access(%s, 'application')", (APPLICATION,))
 
 
 def _create_state(conn: Connection[Any]) -> None:
