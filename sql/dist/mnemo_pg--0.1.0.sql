@@ -3643,6 +3643,8 @@ CREATE INDEX memory_plan_scope_idx
         AND scope IN ('public', 'global');
 CREATE INDEX memory_expires_at_idx ON mnemo.memory (org_id, expires_at)
     WHERE expires_at IS NOT NULL AND deleted_at IS NULL;
+CREATE INDEX memory_deleted_idx ON mnemo.memory (org_id, origin_org_id, agent_id)
+    WHERE deleted_at IS NOT NULL;
 
 -- The planner's statistics of these columns would keep people's words after erasure.
 ALTER TABLE mnemo.memory
@@ -5113,6 +5115,8 @@ SET search_path = pg_catalog, mnemo, pg_temp
 -- JSON takes a number's digits from this setting.
 SET extra_float_digits = 1
 AS $fn$
+DECLARE
+    v_owner record;
 BEGIN
     INSERT INTO mnemo.memory SELECT r.* FROM unnest(p_records) AS r;
     PERFORM mnemo._index_terms(p_records);
@@ -5122,18 +5126,16 @@ BEGIN
     )
     SELECT r.origin_org_id, mnemo._new_id(), r.agent_id, p_event_type, r.org_id, r.id,
            r.origin_org_id, r.agent_id, now(), r.content_hash,
-           jsonb_build_object(
-               'scope', r.scope,
-               'importance', r.importance,
-               'consolidation_state', r.consolidation_state,
-               'quarantined', r.quarantined,
-               'expires_at', mnemo._micros(r.expires_at),
-               'status', r.status,
-               'valid_to', mnemo._micros(r.valid_to),
-               'version', r.version,
-               'prev_version_id', r.prev_version_id
-           )
+           mnemo._bound_state(r)
       FROM unnest(p_records) AS r;
+    FOR v_owner IN
+        SELECT r.origin_org_id AS org_id, r.agent_id, count(*) AS events
+          FROM unnest(p_records) AS r
+         GROUP BY r.origin_org_id, r.agent_id
+         ORDER BY r.origin_org_id, r.agent_id
+    LOOP
+        PERFORM mnemo._seal_if_many(v_owner.org_id, v_owner.agent_id, v_owner.events);
+    END LOOP;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._write_memories(mnemo.memory[], text) IS
@@ -5150,6 +5152,7 @@ CREATE FUNCTION mnemo._write_event(
 RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, mnemo, pg_temp
+SET extra_float_digits = 1
 AS $fn$
 BEGIN
     INSERT INTO mnemo.event (
@@ -5157,10 +5160,12 @@ BEGIN
         happened_at, content_hash, changes
     )
     VALUES (
-        p_record.origin_org_id, mnemo._new_id(), p_record.agent_id, p_event_type,
+        p_record.origin_org_id, mnemo._next_event_id(p_record.org_id, p_record.id),
+        p_record.agent_id, p_event_type,
         p_record.org_id, p_record.id, p_actor_org_id, p_actor_agent_id, now(),
         p_record.content_hash, p_changes
     );
+    PERFORM mnemo._seal_if_many(p_record.origin_org_id, p_record.agent_id, 1);
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._write_event(mnemo.memory, text, text, text, jsonb) IS
@@ -7913,7 +7918,7 @@ BEGIN
     events := 0;
     last_seq := p_after;
     last_hash := p_after_hash;
-    expected_found := coalesce(p_after_hash = p_expected_head, false);
+    expected_found := coalesce(p_after > 0 AND p_after_hash = p_expected_head, false);
     FOR v_link IN
         SELECT e.id, e.seq, e.prev_hash, e.hash,
                -- No function writes an event of an infinite time, or of deep JSON.

@@ -109,6 +109,8 @@ CREATE INDEX memory_plan_scope_idx
         AND scope IN ('public', 'global');
 CREATE INDEX memory_expires_at_idx ON mnemo.memory (org_id, expires_at)
     WHERE expires_at IS NOT NULL AND deleted_at IS NULL;
+CREATE INDEX memory_deleted_idx ON mnemo.memory (org_id, origin_org_id, agent_id)
+    WHERE deleted_at IS NOT NULL;
 
 -- The planner's statistics of these columns would keep people's words after erasure.
 ALTER TABLE mnemo.memory

@@ -8,6 +8,8 @@ SET search_path = pg_catalog, mnemo, pg_temp
 -- JSON takes a number's digits from this setting.
 SET extra_float_digits = 1
 AS $fn$
+DECLARE
+    v_owner record;
 BEGIN
     INSERT INTO mnemo.memory SELECT r.* FROM unnest(p_records) AS r;
     PERFORM mnemo._index_terms(p_records);
@@ -17,18 +19,16 @@ BEGIN
     )
     SELECT r.origin_org_id, mnemo._new_id(), r.agent_id, p_event_type, r.org_id, r.id,
            r.origin_org_id, r.agent_id, now(), r.content_hash,
-           jsonb_build_object(
-               'scope', r.scope,
-               'importance', r.importance,
-               'consolidation_state', r.consolidation_state,
-               'quarantined', r.quarantined,
-               'expires_at', mnemo._micros(r.expires_at),
-               'status', r.status,
-               'valid_to', mnemo._micros(r.valid_to),
-               'version', r.version,
-               'prev_version_id', r.prev_version_id
-           )
+           mnemo._bound_state(r)
       FROM unnest(p_records) AS r;
+    FOR v_owner IN
+        SELECT r.origin_org_id AS org_id, r.agent_id, count(*) AS events
+          FROM unnest(p_records) AS r
+         GROUP BY r.origin_org_id, r.agent_id
+         ORDER BY r.origin_org_id, r.agent_id
+    LOOP
+        PERFORM mnemo._seal_if_many(v_owner.org_id, v_owner.agent_id, v_owner.events);
+    END LOOP;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._write_memories(mnemo.memory[], text) IS
@@ -45,6 +45,7 @@ CREATE FUNCTION mnemo._write_event(
 RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, mnemo, pg_temp
+SET extra_float_digits = 1
 AS $fn$
 BEGIN
     INSERT INTO mnemo.event (
@@ -52,10 +53,12 @@ BEGIN
         happened_at, content_hash, changes
     )
     VALUES (
-        p_record.origin_org_id, mnemo._new_id(), p_record.agent_id, p_event_type,
+        p_record.origin_org_id, mnemo._next_event_id(p_record.org_id, p_record.id),
+        p_record.agent_id, p_event_type,
         p_record.org_id, p_record.id, p_actor_org_id, p_actor_agent_id, now(),
         p_record.content_hash, p_changes
     );
+    PERFORM mnemo._seal_if_many(p_record.origin_org_id, p_record.agent_id, 1);
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._write_event(mnemo.memory, text, text, text, jsonb) IS
