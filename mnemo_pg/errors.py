@@ -78,7 +78,7 @@ class VersionConflictError(MnemoError):
 
 
 class UnsupportedError(MnemoError):
-    """The server or database does not fit: its version, its encoding, or pgvector is missing."""
+    """The server, database or driver does not fit: version, encoding, no pgvector, not psycopg."""
 
     sqlstate = "0A000"
 

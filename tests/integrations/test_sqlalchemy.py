@@ -377,6 +377,8 @@ def test_listeners_see_the_statements(dsn: str) -> None:
     ) -> None:
         seen.append((statement, parameters))
         if "recall_plan" in statement:
+            # By now the connection makes cursors as it always did.
+            assert connection.connection.driver_connection.cursor_factory is psycopg.Cursor
             assert connection.exec_driver_sql("SELECT now()").scalar_one().tzinfo
 
     with engine.connect() as connection:

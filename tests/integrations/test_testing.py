@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
@@ -24,7 +25,9 @@ PROMISES = """
         with psycopg.connect(dsn) as conn:
             name, place = conn.info.dbname, conn.info.host
             worker = os.environ.get("PYTEST_XDIST_WORKER")
-            postmaster = conn.execute("SELECT pg_postmaster_start_time()::text").fetchone()[0]
+            # The server's process: the first line of its file.
+            (postmaster,) = conn.execute("SELECT pg_read_file('postmaster.pid')").fetchone()
+            postmaster = postmaster.split()[0]
         with open(os.environ["SEEN"], "a") as file:
             file.write(f"{name}|{place}|{worker}|{postmaster}\\n")
 
@@ -86,7 +89,7 @@ def surroundings(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def seen(pytester: pytest.Pytester) -> list[list[str]]:
-    """Name, host, worker and start of the server, a test a line."""
+    """Name, host, worker and process of the server, a test a line."""
     text = (pytester.path / "seen.txt").read_text("utf-8")
     return [line.split("|") for line in text.splitlines()]
 
@@ -103,7 +106,8 @@ def test_on_a_server_of_its_own(pytester: pytest.Pytester) -> None:
     lines = seen(pytester)
     assert len({name for name, *_ in lines}) == len(lines) == 7
     assert {worker for _, _, worker, _ in lines} == {"gw0", "gw1"}
-    assert len({start for *_, start in lines}) == 1
+    (process,) = {int(process) for *_, process in lines}
+    assert not psutil.pid_exists(process) or psutil.Process(process).status() == "zombie"
     (host,) = {host for _, host, _, _ in lines}
     assert not Path(host).exists()
     assert not Path(host).parent.exists()
