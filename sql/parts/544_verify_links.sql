@@ -32,7 +32,7 @@ BEGIN
     events := 0;
     last_seq := p_after;
     last_hash := p_after_hash;
-    expected_found := coalesce(p_after_hash = p_expected_head, false);
+    expected_found := coalesce(p_after > 0 AND p_after_hash = p_expected_head, false);
     FOR v_link IN
         SELECT e.id, e.seq, e.prev_hash, e.hash,
                -- No function writes an event of an infinite time, or of deep JSON.
