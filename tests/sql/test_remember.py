@@ -264,7 +264,8 @@ def test_one_event_a_write_with_ids_labels_and_numbers_only(tx: psycopg.Connecti
         "scope": "public", "importance": 0.12345678901234568, "consolidation_state": "raw",
         "quarantined": False, "expires_at": _micros(record["expires_at"]),
         "status": "retracted", "valid_to": _micros(record["valid_to"]), "version": 1,
-        "prev_version_id": None,
+        "prev_version_id": None, "quarantine_reason": None, "deleted_at": None,
+        "redacted_at": None, "remains": None,
     }  # fmt: skip
     text = scalar(tx, "SELECT string_agg(e::text, '') FROM mnemo.event AS e").lower()
     assert [word for word in words if word.lower() in text] == []
