@@ -89,7 +89,8 @@ BEGIN
     SELECT row_number() OVER (ORDER BY s.created_at DESC, s.id DESC), s.org_id, s.id,
            exp(-ln(2::double precision) * greatest(x.age_hours, 0) / 168), x.age_hours
       FROM (
-        -- The limit in each branch: each is read from its index only as far as it goes.
+        -- The limit in each branch: each is read from its index only as far as it goes. Records
+        -- that were granted are looked up by key, one after the other.
         (SELECT m.org_id, m.id, m.created_at
            FROM mnemo._visible_own(p_org_id, p_agent_id, p_now) AS m
           WHERE NOT m.tags @> ARRAY['__experience_plan__'] AND mnemo._passes(m, p_filter)
@@ -103,8 +104,12 @@ BEGIN
           LIMIT p_limit)
         UNION ALL
         (SELECT m.org_id, m.id, m.created_at
-           FROM mnemo._visible_granted(p_org_id, p_agent_id, p_now) AS m
-          WHERE NOT m.tags @> ARRAY['__experience_plan__'] AND mnemo._passes(m, p_filter)
+           FROM mnemo.acl AS a
+          CROSS JOIN LATERAL mnemo._record(p_org_id, a.memory_id) AS m
+          WHERE a.org_id = p_org_id AND a.agent_id = p_agent_id
+            AND (a.expires_at IS NULL OR a.expires_at > p_now)
+            AND m.scope = 'shared' AND m.agent_id <> p_agent_id
+            AND mnemo._is_live(m, p_now) AND mnemo._passes(m, p_filter)
           ORDER BY m.created_at DESC, m.id DESC
           LIMIT p_limit)
         UNION ALL
