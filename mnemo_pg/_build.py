@@ -112,6 +112,7 @@ def outputs() -> dict[Path, str]:
     scripts: dict[str, str] = updates.scripts(SQL_FOLDER, default_version())
     files = {SQL_FOLDER / "dist" / name: text for name, text in scripts.items()}
     files.update(importlib.import_module("mnemo_pg._sync").outputs())
+    files.update(importlib.import_module("mnemo_pg._reference").outputs(CHECKOUT_FOLDER))
     return files
 
 
