@@ -238,6 +238,8 @@ class AsyncMnemo:
     export_records = _method(statements.export_records, acting=False)
     import_records = _method(statements.import_records, acting=False)
     read_events = _method(statements.read_events, acting=False)
+    health = _method(statements.health, acting=False)
+    rebuild_signatures = _method(statements.rebuild_signatures, acting=False)
     seal = _method(statements.seal, acting=False)
     chain_heads = _method(statements.chain_heads, acting=False)
     retain_events = _method(statements.retain_events, acting=False)

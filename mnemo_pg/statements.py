@@ -36,6 +36,7 @@ from mnemo_pg.types import (
     Grant,
     Guard,
     GuardToken,
+    HealthCheck,
     ImportedRecord,
     Kind,
     Level,
@@ -180,6 +181,7 @@ _imported = _many(ImportedRecord)
 _events = _many(Event)
 _verified = _one(ChainVerification)
 _heads = _many(ChainHead)
+_checks = _many(HealthCheck)
 _retained = _many(RetainedChain)
 _chain_lines = _many(ChainLine)
 
@@ -343,6 +345,26 @@ def read_events(
         " ORDER BY rank",
         _params(locals()),
         _events,
+    )
+
+
+def health() -> Statement[list[HealthCheck]]:
+    """Whether the installation is as it should be, one check each. Needs level admin.
+
+    Reads every record and changes nothing.
+    """
+    return Statement("SELECT name, ok, detail FROM mnemo.health()", {}, _checks)
+
+
+def rebuild_signatures(*, limit: int = 1000) -> Statement[int]:
+    """Derive anew what `recall_plan` matches on, where it is faulty; how many plans are left.
+
+    At most `limit` plans in a call: call it until nothing is left. Needs level admin.
+    """
+    return Statement(
+        "SELECT mnemo.rebuild_signatures(p_limit => %(p_limit)s) AS value",
+        _params(locals()),
+        _value,
     )
 
 

@@ -533,6 +533,15 @@ class ChainVerification:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HealthCheck:
+    """One check of `health`: whether all is well, and what there is to say or to do about it."""
+
+    name: str
+    ok: bool
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChainHead:
     """One chain of events: the place and hash of the last sealed one, and how many are not sealed.
 

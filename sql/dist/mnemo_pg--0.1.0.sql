@@ -4611,7 +4611,8 @@ CREATE FUNCTION mnemo._admin_functions() RETURNS text[]
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN ARRAY[
     'configure', 'grant_access', 'revoke_access', 'bind_role', 'unbind_role',
-    'export_records', 'import_records', 'read_events', 'seal', 'retain_events', 'chain_heads'
+    'export_records', 'import_records', 'read_events', 'seal', 'retain_events', 'chain_heads',
+    'health', 'rebuild_signatures'
 ];
 COMMENT ON FUNCTION mnemo._admin_functions() IS
     'The public functions that only level admin may call; every level may call the others.';
@@ -4689,7 +4690,8 @@ BEGIN
         SELECT format('SELECT ON %I.%I', n.nspname, c.relname)
           FROM pg_class AS c
           JOIN pg_namespace AS n ON n.oid = c.relnamespace
-         WHERE n.nspname = 'mnemo' AND c.relname = 'plan' AND p_level = 'admin'
+         WHERE n.nspname = 'mnemo' AND c.relname IN ('plan', 'stats', 'agent_stats')
+           AND p_level = 'admin'
            AND 'table' || c.oid <> ALL (p_kept)
          ORDER BY 1
     LOOP
@@ -10081,6 +10083,99 @@ COMMENT ON FUNCTION mnemo._index_plan(text, uuid) IS
     'Brings the plan_signature rows of a plan in step with its grants; does nothing for a record '
     'that is no live plan.';
 
+-- part: 615_rebuild_signatures.sql
+CREATE FUNCTION mnemo._faulty_signatures()
+RETURNS TABLE (org_id text, plan_id uuid)
+LANGUAGE sql STABLE PARALLEL SAFE ROWS 10
+BEGIN ATOMIC
+    SELECT m.org_id, m.id
+      FROM mnemo.memory AS m
+      LEFT JOIN mnemo.plan_signature AS s
+        ON s.org_id = m.org_id AND s.plan_id = m.id AND s.grantee_agent_id IS NULL
+     WHERE m.deleted_at IS NULL AND m.tags @> ARRAY['__experience_plan__']
+       AND mnemo._is_live(m, now())
+       AND (s.plan_id IS NULL
+            OR s.signature_version <> mnemo._signature_version()
+            OR s.guard_version <> mnemo._guard_version()
+            OR s.audience <> mnemo._plan_audience(m, s.context)
+            OR s.outcome_score <> m.importance
+            OR s.created_at <> m.created_at
+            OR s.expires_at IS DISTINCT FROM m.expires_at
+            OR s.context IS DISTINCT FROM (mnemo._payload(m) ->> 'context')
+            OR to_jsonb(s.signature) <> mnemo._payload(m) -> 'signature_tokens')
+    UNION ALL
+    -- The end of a plan's time is no fault: recall looks at the clock, and sweep clears up.
+    SELECT s.org_id, s.plan_id
+      FROM mnemo.plan_signature AS s
+      JOIN mnemo.memory AS m ON m.org_id = s.org_id AND m.id = s.plan_id
+     WHERE s.grantee_agent_id IS NULL AND NOT mnemo._is_live(m, '-infinity');
+END;
+COMMENT ON FUNCTION mnemo._faulty_signatures() IS
+    'The plans whose own plan_signature row is missing, differs from the payload or was made by '
+    'other rules, and the rows of plans that do not live. Reads every plan.';
+
+CREATE FUNCTION mnemo._rebuild_signature(
+    p_org_id text,
+    p_plan_id uuid
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_record mnemo.memory;
+BEGIN
+    SELECT m.* INTO v_record
+      FROM mnemo.memory AS m WHERE m.org_id = p_org_id AND m.id = p_plan_id
+       FOR UPDATE;
+    DELETE FROM mnemo.plan_signature AS s WHERE s.org_id = p_org_id AND s.plan_id = p_plan_id;
+    IF v_record.id IS NOT NULL AND mnemo._is_live(v_record, now()) THEN
+        PERFORM mnemo._index_new_plans(ARRAY[v_record]);
+        PERFORM mnemo._index_plan(p_org_id, p_plan_id);
+    END IF;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._rebuild_signature(text, uuid) IS
+    'Derives the plan_signature rows of a plan anew, those of its grants too; removes them when it '
+    'is not live.';
+
+CREATE FUNCTION mnemo.rebuild_signatures(
+    p_limit bigint DEFAULT 1000
+)
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_plan record;
+    v_found bigint := 0;
+BEGIN
+    PERFORM mnemo._require_admin();
+    IF (p_limit BETWEEN 1 AND 100000) IS NOT TRUE THEN
+        PERFORM mnemo._raise_argument('p_limit',
+            format('p_limit must be from 1 to 100000; got %s', coalesce(p_limit::text, 'NULL')),
+            'it is the number of plans to rebuild in this call');
+    END IF;
+    FOR v_plan IN
+        SELECT f.org_id, f.plan_id, count(*) OVER () AS found
+          FROM mnemo._faulty_signatures() AS f
+         ORDER BY f.org_id, f.plan_id
+         LIMIT p_limit
+    LOOP
+        v_found := v_plan.found;
+        PERFORM mnemo._rebuild_signature(v_plan.org_id, v_plan.plan_id);
+    END LOOP;
+    RETURN greatest(v_found - p_limit, 0);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.rebuild_signatures(bigint) IS
+    'Derives anew what recall_plan matches on, from the payload of each plan, where it is missing, '
+    'differs or was made by other rules: at most p_limit plans (1 to 100,000) in a call, in the '
+    'order of organisation and id, each locked until the transaction ends. Returns how many are '
+    'left: call it until that is 0. Reads every plan. Level admin only. Errors: 42501 not an '
+    'administrator; 22023 bad argument.';
+
 -- part: 620_candidates.sql
 CREATE FUNCTION mnemo._may_reach(
     p_sketch bit varying,
@@ -11718,6 +11813,72 @@ COMMENT ON COLUMN mnemo.plan.quarantined IS 'Held back from recall.';
 COMMENT ON COLUMN mnemo.plan.deleted_at IS 'When it was deleted; NULL while it lives.';
 COMMENT ON COLUMN mnemo.plan.content_hash IS 'SHA-256 of the record (docs/hash-format.md).';
 
+-- part: 685_stats_views.sql
+-- Barriers, or a cheap function of the reader's would be run before the level is looked at.
+CREATE VIEW mnemo.agent_stats WITH (security_barrier) AS
+SELECT m.org_id,
+       m.origin_org_id,
+       m.agent_id,
+       count(*) FILTER (
+           WHERE mnemo._is_live(m, now()) AND NOT m.tags @> ARRAY['__experience_plan__']
+       ) AS memories,
+       count(*) FILTER (
+           WHERE mnemo._is_live(m, now()) AND m.tags @> ARRAY['__experience_plan__']
+       ) AS plans,
+       count(*) FILTER (WHERE m.quarantined AND m.deleted_at IS NULL) AS quarantined,
+       count(*) FILTER (WHERE m.deleted_at IS NULL AND m.expires_at <= now()) AS expired,
+       count(*) FILTER (WHERE m.deleted_at IS NOT NULL) AS deleted,
+       min(m.created_at) AS first_written_at,
+       max(m.created_at) AS last_written_at
+  FROM mnemo.memory AS m
+ WHERE mnemo._is_admin()
+ GROUP BY m.org_id, m.origin_org_id, m.agent_id;
+COMMENT ON VIEW mnemo.agent_stats IS
+    'How many records each agent holds, counted when asked, for administrators: nobody else sees a '
+    'row. Global records stand under org_id *.';
+COMMENT ON COLUMN mnemo.agent_stats.org_id IS 'Organisation that sees the records; * for global.';
+COMMENT ON COLUMN mnemo.agent_stats.origin_org_id IS 'Organisation of the agent.';
+COMMENT ON COLUMN mnemo.agent_stats.agent_id IS 'The agent that owns them.';
+COMMENT ON COLUMN mnemo.agent_stats.memories IS 'Live records that are no plans.';
+COMMENT ON COLUMN mnemo.agent_stats.plans IS 'Live plans.';
+COMMENT ON COLUMN mnemo.agent_stats.quarantined IS 'Records held back, plans included.';
+COMMENT ON COLUMN mnemo.agent_stats.expired IS 'Records past their time that sweep has not met.';
+COMMENT ON COLUMN mnemo.agent_stats.deleted IS 'Records that are softly deleted or redacted.';
+COMMENT ON COLUMN mnemo.agent_stats.first_written_at IS 'When the oldest was written.';
+COMMENT ON COLUMN mnemo.agent_stats.last_written_at IS 'When the newest was written.';
+
+CREATE VIEW mnemo.stats WITH (security_barrier) AS
+SELECT a.org_id,
+       count(*) AS agents,
+       sum(a.memories)::bigint AS memories,
+       sum(a.plans)::bigint AS plans,
+       sum(a.quarantined)::bigint AS quarantined,
+       sum(a.expired)::bigint AS expired,
+       sum(a.deleted)::bigint AS deleted,
+       (SELECT count(*) FROM mnemo.acl AS g WHERE g.org_id = a.org_id) AS grants,
+       (SELECT count(*) FROM mnemo.event AS e WHERE e.org_id = a.org_id) AS events,
+       (SELECT count(*) FROM mnemo.event AS e WHERE e.org_id = a.org_id AND e.seq IS NULL)
+           AS unsealed_events,
+       min(a.first_written_at) AS first_written_at,
+       max(a.last_written_at) AS last_written_at
+  FROM mnemo.agent_stats AS a
+ GROUP BY a.org_id;
+COMMENT ON VIEW mnemo.stats IS
+    'How much each organisation holds, counted when asked, for administrators: nobody else sees a '
+    'row. Global records stand under org_id *; their events under the organisation that wrote them.';
+COMMENT ON COLUMN mnemo.stats.org_id IS 'The organisation; * for global records.';
+COMMENT ON COLUMN mnemo.stats.agents IS 'Agents that own at least one record, deleted ones included.';
+COMMENT ON COLUMN mnemo.stats.memories IS 'Live records that are no plans.';
+COMMENT ON COLUMN mnemo.stats.plans IS 'Live plans.';
+COMMENT ON COLUMN mnemo.stats.quarantined IS 'Records held back, plans included.';
+COMMENT ON COLUMN mnemo.stats.expired IS 'Records past their time that sweep has not met.';
+COMMENT ON COLUMN mnemo.stats.deleted IS 'Records that are softly deleted or redacted.';
+COMMENT ON COLUMN mnemo.stats.grants IS 'Grants on records of the organisation.';
+COMMENT ON COLUMN mnemo.stats.events IS 'Events of its agents.';
+COMMENT ON COLUMN mnemo.stats.unsealed_events IS 'Of these, how many no chain holds yet.';
+COMMENT ON COLUMN mnemo.stats.first_written_at IS 'When the oldest record was written.';
+COMMENT ON COLUMN mnemo.stats.last_written_at IS 'When the newest record was written.';
+
 -- part: 690_explain.sql
 CREATE FUNCTION mnemo._explain_candidates(
     p_call mnemo._recall_input,
@@ -11852,6 +12013,123 @@ COMMENT ON FUNCTION mnemo.explain_recall_plan(
     'candidate one row with id NULL and the verdict none_similar, disabled or blank_query. Reads '
     'only; slower than recall_plan, because it looks far below the threshold. Errors: those of '
     'mnemo.recall_plan.';
+
+-- part: 695_health.sql
+CREATE FUNCTION mnemo._health_access()
+RETURNS TABLE (name text, ok boolean, detail text)
+LANGUAGE sql STABLE PARALLEL SAFE ROWS 4
+BEGIN ATOMIC
+    SELECT 'owner', NOT r.rolsuper AND NOT r.rolcanlogin,
+           CASE WHEN r.rolsuper THEN format('%I is a superuser, and every function runs as it: '
+                    'install as a role without login', r.rolname)
+                WHEN r.rolcanlogin THEN format('%I can log in and counts as administrator: '
+                    'ALTER ROLE %I NOLOGIN', r.rolname, r.rolname)
+                ELSE format('%I has no login', r.rolname) END
+      FROM pg_roles AS r
+     WHERE r.oid = mnemo._owner()
+    UNION ALL
+    SELECT 'tenants', count(*) = 0,
+           coalesce(string_agg(format('%I %s', t.rolname, t.obstacle), '; ' ORDER BY t.rolname),
+               'none can act outside its binding')
+      FROM (
+        SELECT r.rolname, mnemo._tenant_obstacle(r.oid) AS obstacle
+          FROM pg_roles AS r
+         WHERE NOT r.rolsuper AND mnemo._level_of(r.rolname) = 'tenant'
+      ) AS t
+     WHERE t.obstacle IS NOT NULL
+    UNION ALL
+    SELECT 'roles', count(*) = 0,
+           coalesce('no such role: ' || string_agg(DISTINCT l.role_name, ', '),
+               'every level and binding belongs to a role that exists')
+      FROM (
+        SELECT a.role_name FROM mnemo.role_level AS a
+        UNION ALL
+        SELECT b.role_name FROM mnemo.role_binding AS b
+      ) AS l
+     WHERE to_regrole(quote_ident(l.role_name)) IS NULL
+    UNION ALL
+    SELECT 'public', count(*) = 0,
+           CASE count(*) WHEN 0 THEN 'PUBLIC has no privileges'
+           ELSE format('PUBLIC may execute %s functions, as after a restore without privileges: '
+               'grant_access of any role takes them back', count(*)) END
+      FROM pg_proc AS p
+      JOIN pg_namespace AS n ON n.oid = p.pronamespace
+     WHERE n.nspname = 'mnemo' AND has_function_privilege('public', p.oid, 'EXECUTE');
+END;
+COMMENT ON FUNCTION mnemo._health_access() IS
+    'The checks of health about roles: owner, tenants, roles, public.';
+
+CREATE FUNCTION mnemo._health_derived()
+RETURNS TABLE (name text, ok boolean, detail text)
+LANGUAGE sql STABLE PARALLEL SAFE ROWS 2
+BEGIN ATOMIC
+    SELECT 'plan_signatures', count(*) = 0,
+           CASE count(*) WHEN 0 THEN 'every plan can be matched as its payload says'
+           ELSE format('%s plans need it: SELECT mnemo.rebuild_signatures()', count(*)) END
+      FROM mnemo._faulty_signatures()
+    UNION ALL
+    SELECT 'terms', count(*) = 0,
+           CASE count(*) WHEN 0 THEN 'every live memory has its terms'
+           ELSE format('%s memories are missing in the term index', count(*)) END
+      FROM mnemo.memory AS m
+     WHERE m.deleted_at IS NULL AND NOT m.tags @> ARRAY['__experience_plan__']
+       AND m.redacted_at IS NULL AND mnemo._is_live(m, now())
+       AND NOT EXISTS (
+            SELECT FROM mnemo.term_vector AS t
+             WHERE t.org_id = m.org_id AND t.memory_id = m.id
+               AND t.rules_version = mnemo._terms_version());
+END;
+COMMENT ON FUNCTION mnemo._health_derived() IS
+    'The checks of health that compare records with what is derived from them: plan_signatures, '
+    'terms. Reads every record.';
+
+CREATE FUNCTION mnemo._health_upkeep()
+RETURNS TABLE (name text, ok boolean, detail text)
+LANGUAGE sql STABLE PARALLEL SAFE ROWS 3
+BEGIN ATOMIC
+    SELECT 'seal', coalesce(min(e.happened_at) > now() - interval '1 day', true),
+           CASE count(*) WHEN 0 THEN 'every event is sealed'
+           ELSE format('%s events are not sealed, the oldest of %s: SELECT mnemo.seal()', count(*),
+               to_char(min(e.happened_at) AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI')) END
+      FROM mnemo.event AS e
+     WHERE e.seq IS NULL
+    UNION ALL
+    SELECT 'sweep', coalesce(min(m.expires_at) > now() - interval '1 day', true),
+           CASE count(*) WHEN 0 THEN 'no record is past its time'
+           ELSE format('%s records are past their time: SELECT mnemo.sweep()', count(*)) END
+      FROM mnemo.memory AS m
+     WHERE m.expires_at <= now() AND m.deleted_at IS NULL
+    UNION ALL
+    SELECT 'indexes', count(*) = 0,
+           coalesce('not valid: ' || string_agg(c.relname, ', ' ORDER BY c.relname),
+               'all are valid')
+      FROM pg_index AS i
+      JOIN pg_class AS c ON c.oid = i.indexrelid
+      JOIN pg_namespace AS n ON n.oid = c.relnamespace
+     WHERE n.nspname = 'mnemo' AND NOT (i.indisvalid AND i.indisready);
+END;
+COMMENT ON FUNCTION mnemo._health_upkeep() IS
+    'The checks of health about what has to be done from time to time: seal, sweep, indexes.';
+
+CREATE FUNCTION mnemo.health()
+RETURNS TABLE (name text, ok boolean, detail text)
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 10
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    PERFORM mnemo._require_admin();
+    RETURN QUERY SELECT h.name, h.ok, h.detail FROM mnemo._health_access() AS h;
+    RETURN QUERY SELECT h.name, h.ok, h.detail FROM mnemo._health_derived() AS h;
+    RETURN QUERY SELECT h.name, h.ok, h.detail FROM mnemo._health_upkeep() AS h;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.health() IS
+    'Whether the installation is as it should be, one row a check with what to do about it: owner '
+    '(no superuser, no login), tenants (none can act outside its binding), roles (levels and '
+    'bindings of roles that exist), public (no privileges), plan_signatures and terms (derived data '
+    'agree with the records), seal and sweep (nothing is older than a day), indexes (valid). Reads '
+    'every record, changes nothing. Level admin only. Errors: 42501 not an administrator.';
 
 -- part: 900_grants.sql
 -- Default privileges of the installing role may have opened what was just created.

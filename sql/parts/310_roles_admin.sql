@@ -2,7 +2,8 @@ CREATE FUNCTION mnemo._admin_functions() RETURNS text[]
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN ARRAY[
     'configure', 'grant_access', 'revoke_access', 'bind_role', 'unbind_role',
-    'export_records', 'import_records', 'read_events', 'seal', 'retain_events', 'chain_heads'
+    'export_records', 'import_records', 'read_events', 'seal', 'retain_events', 'chain_heads',
+    'health', 'rebuild_signatures'
 ];
 COMMENT ON FUNCTION mnemo._admin_functions() IS
     'The public functions that only level admin may call; every level may call the others.';
@@ -80,7 +81,8 @@ BEGIN
         SELECT format('SELECT ON %I.%I', n.nspname, c.relname)
           FROM pg_class AS c
           JOIN pg_namespace AS n ON n.oid = c.relnamespace
-         WHERE n.nspname = 'mnemo' AND c.relname = 'plan' AND p_level = 'admin'
+         WHERE n.nspname = 'mnemo' AND c.relname IN ('plan', 'stats', 'agent_stats')
+           AND p_level = 'admin'
            AND 'table' || c.oid <> ALL (p_kept)
          ORDER BY 1
     LOOP

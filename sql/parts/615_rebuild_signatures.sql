@@ -1,0 +1,91 @@
+CREATE FUNCTION mnemo._faulty_signatures()
+RETURNS TABLE (org_id text, plan_id uuid)
+LANGUAGE sql STABLE PARALLEL SAFE ROWS 10
+BEGIN ATOMIC
+    SELECT m.org_id, m.id
+      FROM mnemo.memory AS m
+      LEFT JOIN mnemo.plan_signature AS s
+        ON s.org_id = m.org_id AND s.plan_id = m.id AND s.grantee_agent_id IS NULL
+     WHERE m.deleted_at IS NULL AND m.tags @> ARRAY['__experience_plan__']
+       AND mnemo._is_live(m, now())
+       AND (s.plan_id IS NULL
+            OR s.signature_version <> mnemo._signature_version()
+            OR s.guard_version <> mnemo._guard_version()
+            OR s.audience <> mnemo._plan_audience(m, s.context)
+            OR s.outcome_score <> m.importance
+            OR s.created_at <> m.created_at
+            OR s.expires_at IS DISTINCT FROM m.expires_at
+            OR s.context IS DISTINCT FROM (mnemo._payload(m) ->> 'context')
+            OR to_jsonb(s.signature) <> mnemo._payload(m) -> 'signature_tokens')
+    UNION ALL
+    -- The end of a plan's time is no fault: recall looks at the clock, and sweep clears up.
+    SELECT s.org_id, s.plan_id
+      FROM mnemo.plan_signature AS s
+      JOIN mnemo.memory AS m ON m.org_id = s.org_id AND m.id = s.plan_id
+     WHERE s.grantee_agent_id IS NULL AND NOT mnemo._is_live(m, '-infinity');
+END;
+COMMENT ON FUNCTION mnemo._faulty_signatures() IS
+    'The plans whose own plan_signature row is missing, differs from the payload or was made by '
+    'other rules, and the rows of plans that do not live. Reads every plan.';
+
+CREATE FUNCTION mnemo._rebuild_signature(
+    p_org_id text,
+    p_plan_id uuid
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_record mnemo.memory;
+BEGIN
+    SELECT m.* INTO v_record
+      FROM mnemo.memory AS m WHERE m.org_id = p_org_id AND m.id = p_plan_id
+       FOR UPDATE;
+    DELETE FROM mnemo.plan_signature AS s WHERE s.org_id = p_org_id AND s.plan_id = p_plan_id;
+    IF v_record.id IS NOT NULL AND mnemo._is_live(v_record, now()) THEN
+        PERFORM mnemo._index_new_plans(ARRAY[v_record]);
+        PERFORM mnemo._index_plan(p_org_id, p_plan_id);
+    END IF;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._rebuild_signature(text, uuid) IS
+    'Derives the plan_signature rows of a plan anew, those of its grants too; removes them when it '
+    'is not live.';
+
+CREATE FUNCTION mnemo.rebuild_signatures(
+    p_limit bigint DEFAULT 1000
+)
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_plan record;
+    v_found bigint := 0;
+BEGIN
+    PERFORM mnemo._require_admin();
+    IF (p_limit BETWEEN 1 AND 100000) IS NOT TRUE THEN
+        PERFORM mnemo._raise_argument('p_limit',
+            format('p_limit must be from 1 to 100000; got %s', coalesce(p_limit::text, 'NULL')),
+            'it is the number of plans to rebuild in this call');
+    END IF;
+    FOR v_plan IN
+        SELECT f.org_id, f.plan_id, count(*) OVER () AS found
+          FROM mnemo._faulty_signatures() AS f
+         ORDER BY f.org_id, f.plan_id
+         LIMIT p_limit
+    LOOP
+        v_found := v_plan.found;
+        PERFORM mnemo._rebuild_signature(v_plan.org_id, v_plan.plan_id);
+    END LOOP;
+    RETURN greatest(v_found - p_limit, 0);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.rebuild_signatures(bigint) IS
+    'Derives anew what recall_plan matches on, from the payload of each plan, where it is missing, '
+    'differs or was made by other rules: at most p_limit plans (1 to 100,000) in a call, in the '
+    'order of organisation and id, each locked until the transaction ends. Returns how many are '
+    'left: call it until that is 0. Reads every plan. Level admin only. Errors: 42501 not an '
+    'administrator; 22023 bad argument.';
