@@ -53,7 +53,7 @@ def meta(version: str) -> str:
             }
         },
         "prereqs": {"runtime": {"requires": {"PostgreSQL": "15.0.0", "plpgsql": 0}}},
-        "meta-spec": {"version": "1.0.0", "url": "https://pgxn.org/meta/spec.txt"},
+        "meta-spec": {"version": "1.0.0"},
         "generated_by": "python -m mnemo_pg._package",
     }
     return json.dumps(content, indent=2) + "\n"

@@ -189,7 +189,9 @@ def test_pgvector_in_a_schema_of_its_own(
     """Tables of the application with vectors that refer to memories come along."""
     source = new_database(filled[mode])
     with psycopg.connect(source, autocommit=True) as conn:
-        if not conn.execute("SELECT 1 FROM pg_available_extensions WHERE name = 'vector'").fetchone():
+        if not conn.execute(
+            "SELECT 1 FROM pg_available_extensions WHERE name = 'vector'"
+        ).fetchone():
             pytest.skip("this server has no pgvector")
         conn.execute(
             "CREATE SCHEMA app; CREATE SCHEMA types; CREATE EXTENSION vector SCHEMA types;"

@@ -146,7 +146,10 @@ class Server:
         """CREATE DATABASE with further options as SQL text; its connection string."""
         statement = sql.SQL("CREATE DATABASE {} {} {}").format(
             sql.Identifier(name),
-            sql.SQL("TEMPLATE {}").format(sql.Identifier(template)) if template else sql.SQL(""),
+            # Nothing is synced here, so copying files is twice as quick as copying through the log.
+            sql.SQL("TEMPLATE {} STRATEGY FILE_COPY").format(sql.Identifier(template))
+            if template
+            else sql.SQL(""),
             sql.SQL(options),
         )
         with self.connect() as conn:
