@@ -24,7 +24,7 @@ $(VENV)/.servers: $(VENV)/.installed
 demo: $(VENV)/.installed ## Walk through the whole loop on a server of its own
 	$(BIN)/mnemo-pg demo
 
-test: $(VENV)/.installed ## Run the tests on PostgreSQL 18 (MNEMO_TEST_PG_BIN: another server)
+test: $(VENV)/.installed ## Run the tests on PostgreSQL 18 (MNEMO_TEST_PG=15: on another version)
 	$(BIN)/python -m pytest -n 2 --dist loadfile $(PYTEST_ARGS)
 
 # What can differ between versions of the server: installs, signatures, access, plans.
