@@ -5619,11 +5619,15 @@ RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 -- The singular is changed alike where the plural does not tell it: movie and movies give movy, cache
 -- and caches cach. What counts is that both become one.
-RETURN regexp_replace(regexp_replace(regexp_replace(regexp_replace(
-    p_tokens COLLATE "C",
-    ' ([a-z]{2,})ies?(?= )', E' \\1y', 'g'),
-    ' ([a-z]{2,}o)es?(?= )', E' \\1', 'g'),
-    ' ([a-z]+(?:ss|sh|ch|us|x|z))es?(?= )', E' \\1', 'g'),
+-- The last rule is the common one; the first expression asks whether others apply.
+RETURN regexp_replace(
+    CASE WHEN p_tokens COLLATE "C" ~ '(?:i|o|ss|sh|ch|us|x|z)es? '
+    THEN regexp_replace(regexp_replace(regexp_replace(
+        p_tokens COLLATE "C",
+        ' ([a-z]{2,})ies?(?= )', E' \\1y', 'g'),
+        ' ([a-z]{2,}o)es?(?= )', E' \\1', 'g'),
+        ' ([a-z]+(?:ss|sh|ch|us|x|z))es?(?= )', E' \\1', 'g')
+    ELSE p_tokens COLLATE "C" END,
     ' ([a-z]{2,}[a-hj-rtv-z])s(?= )', E' \\1', 'g');
 COMMENT ON FUNCTION mnemo._fold_plurals(text) IS
     'Tokens with one space before, between and after them, English plurals and singulars made one; '
@@ -5808,6 +5812,7 @@ SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_folded bigint;
+    v_unused bigint[];
 BEGIN
     -- One at a time, and nobody waits: what another is folding in is left to it. Under a snapshot of
     -- the whole transaction, rows that another has folded in would be an error.
@@ -5835,9 +5840,14 @@ BEGIN
            SET records = f.records + excluded.records
         RETURNING f.term, f.records
     )
-    SELECT (SELECT count(*) FROM gone) INTO v_folded;
+    SELECT (SELECT count(*) FROM gone),
+           (SELECT array_agg(f.term) FROM frequency AS f WHERE f.records = 0)
+      INTO v_folded, v_unused;
     -- A term that nobody's record has any more leaves no trace.
-    DELETE FROM mnemo.term_frequency AS f WHERE f.org_id = p_org_id AND f.records = 0;
+    IF v_unused IS NOT NULL THEN
+        DELETE FROM mnemo.term_frequency AS f
+         WHERE f.org_id = p_org_id AND f.term = ANY (v_unused);
+    END IF;
     RETURN v_folded;
 END
 $fn$;
@@ -5876,6 +5886,33 @@ COMMENT ON FUNCTION mnemo._change_terms(text, bigint, bigint, bigint[], bigint[]
     'Writes a change of the statistics of an organisation: by how many records, words and records of '
     'each term it grew. Folds in what has piled up.';
 
+CREATE FUNCTION mnemo._index_record(
+    p_record mnemo.memory
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_terms bigint[];
+    v_weights integer[];
+    v_length integer;
+    v_audience bigint := mnemo._plan_audience(p_record, NULL);
+BEGIN
+    SELECT t.terms, t.weights, t.length INTO v_terms, v_weights, v_length
+      FROM mnemo._record_terms(p_record) AS t;
+    INSERT INTO mnemo.term_vector (org_id, memory_id, terms, weights, length, rules_version)
+    VALUES (p_record.org_id, p_record.id, v_terms, v_weights, v_length, mnemo._terms_version());
+    INSERT INTO mnemo.term_posting (org_id, key, weight, shortness, memory_id)
+    SELECT p_record.org_id, v_audience # u.term, u.weight, -v_length, p_record.id
+      FROM unnest(v_terms, v_weights) AS u(term, weight);
+    PERFORM mnemo._change_terms(p_record.org_id, 1, v_length, v_terms,
+        array_fill(1::bigint, ARRAY[cardinality(v_terms)]));
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._index_record(mnemo.memory) IS
+    'As _index_terms, for one record: cheaper than a set of one.';
+
 CREATE FUNCTION mnemo._index_terms(
     p_records mnemo.memory[]
 )
@@ -5886,6 +5923,12 @@ AS $fn$
 DECLARE
     v_change record;
 BEGIN
+    IF cardinality(p_records) = 1 THEN
+        IF NOT p_records[1].tags @> ARRAY['__experience_plan__'] THEN
+            PERFORM mnemo._index_record(p_records[1]);
+        END IF;
+        RETURN;
+    END IF;
     FOR v_change IN
         WITH made AS MATERIALIZED (
             SELECT r.org_id, r.id, t.terms, t.weights, t.length,
@@ -6916,7 +6959,7 @@ COMMENT ON FUNCTION mnemo._recent_lane(
     'The newest p_limit records that the agent may read and that pass the filters; score: by age, '
     'with a half-life of 168 hours.';
 
--- part: 518_recall.sql
+-- part: 518_fusion.sql
 CREATE FUNCTION mnemo._lane_weights()
 RETURNS jsonb
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -6977,47 +7020,6 @@ $fn$;
 COMMENT ON FUNCTION mnemo._weights_problem(text, jsonb) IS
     'The problem of the weights of lanes: another strategy than hybrid, no object, an unknown lane, a '
     'weight that is no number from 0 to 1000, nothing above 0; NULL for none.';
-
-CREATE FUNCTION mnemo._recall_problem(
-    p_query text,
-    p_limit bigint,
-    p_strategy text,
-    p_types text[],
-    p_scope text,
-    p_tags text[],
-    p_min_importance double precision,
-    p_thread_id text,
-    p_source_types text[],
-    p_weights jsonb
-)
-RETURNS mnemo._problem
-LANGUAGE plpgsql STABLE PARALLEL SAFE
-SET search_path = pg_catalog, mnemo, pg_temp
-AS $fn$
-BEGIN
-    RETURN mnemo._first_problem(ARRAY[
-        mnemo._label_problem('p_strategy', 'recall_strategy', p_strategy),
-        CASE WHEN p_scope IS NOT NULL THEN mnemo._label_problem('p_scope', 'scope', p_scope) END,
-        mnemo._weights_problem(p_strategy, p_weights),
-        CASE WHEN p_strategy = 'lexical' AND mnemo._is_blank(p_query) IS NOT FALSE THEN
-            mnemo._argument('p_query',
-                'p_query must not be NULL or blank for strategy lexical; got '
-                    || mnemo._shown(p_query),
-                'pass the words to look for, or use strategy recent or exact')
-        END,
-        mnemo._limit_problem(p_limit),
-        mnemo._label_list_problem('p_types', 'memory_type', p_types),
-        mnemo._list_problem('p_tags', p_tags, 100, 256, 'tags'),
-        mnemo._fraction_problem('p_min_importance', p_min_importance),
-        mnemo._texts_problem(ARRAY['p_thread_id'], ARRAY[p_thread_id], 256),
-        mnemo._label_list_problem('p_source_types', 'source_type', p_source_types),
-        mnemo._length_problem('p_query', p_query, 100000)
-    ]);
-END
-$fn$;
-COMMENT ON FUNCTION mnemo._recall_problem(
-    text, bigint, text, text[], text, text[], double precision, text, text[], jsonb
-) IS 'The first problem of the arguments of mnemo.recall; NULL for none.';
 
 CREATE FUNCTION mnemo._fused(
     p_query text,
@@ -7117,6 +7119,57 @@ COMMENT ON FUNCTION mnemo._ranked(
     text, bigint, text, jsonb, text, text, timestamptz, mnemo._recall_filter
 ) IS 'The records that mnemo.recall returns, ranked, by its strategies.';
 
+-- part: 519_recall.sql
+CREATE FUNCTION mnemo._recall_problem(
+    p_query text,
+    p_limit bigint,
+    p_strategy text,
+    p_types text[],
+    p_scope text,
+    p_tags text[],
+    p_min_importance double precision,
+    p_thread_id text,
+    p_source_types text[],
+    p_weights jsonb
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    -- Most calls, which need not ask for each argument.
+    IF (p_strategy IN ('hybrid', 'recent', 'exact') OR p_strategy = 'lexical'
+            AND NOT mnemo._is_blank(p_query))
+        AND p_limit BETWEEN 1 AND 1000 AND p_types IS NULL AND p_scope IS NULL AND p_tags IS NULL
+        AND p_min_importance IS NULL AND p_thread_id IS NULL AND p_source_types IS NULL
+        AND p_weights IS NULL AND coalesce(octet_length(p_query), 0) <= 100000
+    THEN
+        RETURN NULL;
+    END IF;
+    RETURN mnemo._first_problem(ARRAY[
+        mnemo._label_problem('p_strategy', 'recall_strategy', p_strategy),
+        CASE WHEN p_scope IS NOT NULL THEN mnemo._label_problem('p_scope', 'scope', p_scope) END,
+        mnemo._weights_problem(p_strategy, p_weights),
+        CASE WHEN p_strategy = 'lexical' AND mnemo._is_blank(p_query) IS NOT FALSE THEN
+            mnemo._argument('p_query',
+                'p_query must not be NULL or blank for strategy lexical; got '
+                    || mnemo._shown(p_query),
+                'pass the words to look for, or use strategy recent or exact')
+        END,
+        mnemo._limit_problem(p_limit),
+        mnemo._label_list_problem('p_types', 'memory_type', p_types),
+        mnemo._list_problem('p_tags', p_tags, 100, 256, 'tags'),
+        mnemo._fraction_problem('p_min_importance', p_min_importance),
+        mnemo._texts_problem(ARRAY['p_thread_id'], ARRAY[p_thread_id], 256),
+        mnemo._label_list_problem('p_source_types', 'source_type', p_source_types),
+        mnemo._length_problem('p_query', p_query, 100000)
+    ]);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._recall_problem(
+    text, bigint, text, text[], text, text[], double precision, text, text[], jsonb
+) IS 'The first problem of the arguments of mnemo.recall; NULL for none.';
+
 CREATE FUNCTION mnemo.recall(
     p_query text,
     p_limit bigint DEFAULT 10,
@@ -7161,13 +7214,17 @@ SET jit = off
 AS $fn$
 DECLARE
     v_caller record;
+    v_problem mnemo._problem;
 BEGIN
     SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
-    PERFORM mnemo._raise_problem(mnemo._first_problem(ARRAY[
-        mnemo._embedding_problem(p_embedding, p_model),
-        mnemo._recall_problem(p_query, p_limit, p_strategy, p_types, p_scope, p_tags,
-            p_min_importance, p_thread_id, p_source_types, p_weights)
-    ]));
+    IF p_embedding IS NOT NULL OR p_model IS NOT NULL THEN
+        PERFORM mnemo._raise_problem(mnemo._embedding_problem(p_embedding, p_model));
+    END IF;
+    v_problem := mnemo._recall_problem(p_query, p_limit, p_strategy, p_types, p_scope, p_tags,
+        p_min_importance, p_thread_id, p_source_types, p_weights);
+    IF v_problem.code IS NOT NULL THEN
+        PERFORM mnemo._raise_problem(v_problem);
+    END IF;
     RETURN QUERY
     SELECT r.rank, r.id, m.content, m.agent_id, m.memory_type, m.scope, m.importance, m.tags,
            m.metadata, r.score, m.created_at, r.explanation
@@ -8293,9 +8350,10 @@ BEGIN ATOMIC
                AND EXISTS (
                    SELECT FROM mnemo.memory AS m
                     WHERE m.org_id = p_org_id AND m.id = g.memory_id AND m.deleted_at IS NULL)
-           ELSE (a.permission, a.granted_by, to_jsonb(mnemo._event_micros(a.granted_at)),
-                   to_jsonb(mnemo._event_micros(a.expires_at)))
-               IS DISTINCT FROM (g.permission, g.granted_by, g.granted_at, g.expires_at)
+           ELSE a.permission IS DISTINCT FROM g.permission
+               OR a.granted_by IS DISTINCT FROM g.granted_by
+               OR to_jsonb(mnemo._event_micros(a.granted_at)) IS DISTINCT FROM g.granted_at
+               OR to_jsonb(mnemo._event_micros(a.expires_at)) IS DISTINCT FROM g.expires_at
            END
      ORDER BY coalesce(a.memory_id, g.memory_id), coalesce(a.agent_id, g.grantee)
      LIMIT 1;

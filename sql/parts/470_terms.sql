@@ -49,11 +49,15 @@ RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 -- The singular is changed alike where the plural does not tell it: movie and movies give movy, cache
 -- and caches cach. What counts is that both become one.
-RETURN regexp_replace(regexp_replace(regexp_replace(regexp_replace(
-    p_tokens COLLATE "C",
-    ' ([a-z]{2,})ies?(?= )', E' \\1y', 'g'),
-    ' ([a-z]{2,}o)es?(?= )', E' \\1', 'g'),
-    ' ([a-z]+(?:ss|sh|ch|us|x|z))es?(?= )', E' \\1', 'g'),
+-- The last rule is the common one; the first expression asks whether others apply.
+RETURN regexp_replace(
+    CASE WHEN p_tokens COLLATE "C" ~ '(?:i|o|ss|sh|ch|us|x|z)es? '
+    THEN regexp_replace(regexp_replace(regexp_replace(
+        p_tokens COLLATE "C",
+        ' ([a-z]{2,})ies?(?= )', E' \\1y', 'g'),
+        ' ([a-z]{2,}o)es?(?= )', E' \\1', 'g'),
+        ' ([a-z]+(?:ss|sh|ch|us|x|z))es?(?= )', E' \\1', 'g')
+    ELSE p_tokens COLLATE "C" END,
     ' ([a-z]{2,}[a-hj-rtv-z])s(?= )', E' \\1', 'g');
 COMMENT ON FUNCTION mnemo._fold_plurals(text) IS
     'Tokens with one space before, between and after them, English plurals and singulars made one; '

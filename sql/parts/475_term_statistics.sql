@@ -7,6 +7,7 @@ SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_folded bigint;
+    v_unused bigint[];
 BEGIN
     -- One at a time, and nobody waits: what another is folding in is left to it. Under a snapshot of
     -- the whole transaction, rows that another has folded in would be an error.
@@ -34,9 +35,14 @@ BEGIN
            SET records = f.records + excluded.records
         RETURNING f.term, f.records
     )
-    SELECT (SELECT count(*) FROM gone) INTO v_folded;
+    SELECT (SELECT count(*) FROM gone),
+           (SELECT array_agg(f.term) FROM frequency AS f WHERE f.records = 0)
+      INTO v_folded, v_unused;
     -- A term that nobody's record has any more leaves no trace.
-    DELETE FROM mnemo.term_frequency AS f WHERE f.org_id = p_org_id AND f.records = 0;
+    IF v_unused IS NOT NULL THEN
+        DELETE FROM mnemo.term_frequency AS f
+         WHERE f.org_id = p_org_id AND f.term = ANY (v_unused);
+    END IF;
     RETURN v_folded;
 END
 $fn$;

@@ -27,6 +27,33 @@ COMMENT ON FUNCTION mnemo._change_terms(text, bigint, bigint, bigint[], bigint[]
     'Writes a change of the statistics of an organisation: by how many records, words and records of '
     'each term it grew. Folds in what has piled up.';
 
+CREATE FUNCTION mnemo._index_record(
+    p_record mnemo.memory
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_terms bigint[];
+    v_weights integer[];
+    v_length integer;
+    v_audience bigint := mnemo._plan_audience(p_record, NULL);
+BEGIN
+    SELECT t.terms, t.weights, t.length INTO v_terms, v_weights, v_length
+      FROM mnemo._record_terms(p_record) AS t;
+    INSERT INTO mnemo.term_vector (org_id, memory_id, terms, weights, length, rules_version)
+    VALUES (p_record.org_id, p_record.id, v_terms, v_weights, v_length, mnemo._terms_version());
+    INSERT INTO mnemo.term_posting (org_id, key, weight, shortness, memory_id)
+    SELECT p_record.org_id, v_audience # u.term, u.weight, -v_length, p_record.id
+      FROM unnest(v_terms, v_weights) AS u(term, weight);
+    PERFORM mnemo._change_terms(p_record.org_id, 1, v_length, v_terms,
+        array_fill(1::bigint, ARRAY[cardinality(v_terms)]));
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._index_record(mnemo.memory) IS
+    'As _index_terms, for one record: cheaper than a set of one.';
+
 CREATE FUNCTION mnemo._index_terms(
     p_records mnemo.memory[]
 )
@@ -37,6 +64,12 @@ AS $fn$
 DECLARE
     v_change record;
 BEGIN
+    IF cardinality(p_records) = 1 THEN
+        IF NOT p_records[1].tags @> ARRAY['__experience_plan__'] THEN
+            PERFORM mnemo._index_record(p_records[1]);
+        END IF;
+        RETURN;
+    END IF;
     FOR v_change IN
         WITH made AS MATERIALIZED (
             SELECT r.org_id, r.id, t.terms, t.weights, t.length,
