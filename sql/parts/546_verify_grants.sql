@@ -74,9 +74,10 @@ BEGIN ATOMIC
                AND EXISTS (
                    SELECT FROM mnemo.memory AS m
                     WHERE m.org_id = p_org_id AND m.id = g.memory_id AND m.deleted_at IS NULL)
-           ELSE (a.permission, a.granted_by, to_jsonb(mnemo._event_micros(a.granted_at)),
-                   to_jsonb(mnemo._event_micros(a.expires_at)))
-               IS DISTINCT FROM (g.permission, g.granted_by, g.granted_at, g.expires_at)
+           ELSE a.permission IS DISTINCT FROM g.permission
+               OR a.granted_by IS DISTINCT FROM g.granted_by
+               OR to_jsonb(mnemo._event_micros(a.granted_at)) IS DISTINCT FROM g.granted_at
+               OR to_jsonb(mnemo._event_micros(a.expires_at)) IS DISTINCT FROM g.expires_at
            END
      ORDER BY coalesce(a.memory_id, g.memory_id), coalesce(a.agent_id, g.grantee)
      LIMIT 1;

@@ -101,9 +101,10 @@ def fill(dsn: str) -> None:
             " SELECT org_id, id, '\\x0001feff', E'a note\\twith tab, \\\\ and \u00e9'"
             "   FROM mnemo.event ORDER BY id LIMIT 1"
         )
+        conn.execute("SELECT mnemo.seal()")
         conn.execute(
             "INSERT INTO mnemo.chain_head (org_id, agent_id, seq, hash, sealed_at)"
-            " VALUES ('acme', 'ann', 9007199254740993, '\\x00ff', now())"
+            " VALUES ('acme', 'nobody', 9007199254740993, '\\x00ff', now())"
         )
 
 
@@ -202,6 +203,7 @@ CALLS: tuple[tuple[tuple[str, ...], str], ...] = (
     ((*_ANYONE, TENANT), "SELECT * FROM mnemo.list_plans(p_agent_id => 'bob', p_org_id => 'acme')"),
     ((*_ANYONE, TENANT), "SELECT * FROM mnemo.get_memories(%(ids)s, 'bob', 'acme')"),
     (_ANYONE, "SELECT * FROM mnemo.get_memories(%(ids)s, 'ann', 'acme')"),
+    (_ANYONE, "SELECT * FROM mnemo.verify_chain(p_agent_id => 'gil', p_org_id => 'globex')"),
     (_ANYONE, "SELECT i, mnemo.check_permission(i, 'write', 'bob', 'acme')"
               " FROM unnest(%(ids)s) AS i"),
     ((*_ANYONE, TENANT, STRANGER), "SELECT mnemo.setting('similarity_threshold')"),
