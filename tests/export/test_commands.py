@@ -122,10 +122,7 @@ def test_an_interrupted_restore_goes_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     """The connection is lost after a batch: the same command ends the work."""
-    filled.execute(
-        "SELECT count(*) FROM generate_series(1, 1000) AS i"
-        " CROSS JOIN LATERAL mnemo.remember('memory ' || i)"
-    )
+    monkeypatch.setattr("mnemo_pg._lines.BATCH_LINES", 4)
     file, target = tmp_path / "export", bare()
     assert cli("export", str(file), "--dsn", filled.info.dsn).code == 0
     whole = transfer._write  # type: ignore[attr-defined]
@@ -144,10 +141,10 @@ def test_an_interrupted_restore_goes_on(
     monkeypatch.setattr(transfer, "_write", write)
     done = cli("restore", str(file), "--dsn", target)
     assert done.code == 1
-    assert "lines up to 1000 are done" in done.err
+    assert "lines up to 4 are done" in done.err
     done = cli("restore", str(file), "--dsn", target, "--json")
     assert done.code == 0
-    assert done.json["present"] == 999
+    assert done.json["present"] == 3
     with psycopg.connect(target) as conn:
         assert stored(conn) == stored(filled)
 

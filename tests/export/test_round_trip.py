@@ -274,7 +274,7 @@ def load(conn: psycopg.Connection[Any], count: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "count", [1_000, pytest.param(1_000_000, marks=[pytest.mark.long, pytest.mark.timeout(7200)])]
+    "count", [600, pytest.param(1_000_000, marks=[pytest.mark.long, pytest.mark.timeout(7200)])]
 )
 def test_many_records_in_constant_memory(
     source: psycopg.Connection[Any], bare: Callable[[], str], tmp_path: Path, count: int
