@@ -12077,7 +12077,7 @@ CREATE FUNCTION mnemo._health_access()
 RETURNS TABLE (name text, ok boolean, detail text)
 LANGUAGE sql STABLE PARALLEL SAFE ROWS 4
 BEGIN ATOMIC
-    SELECT 'owner', NOT r.rolsuper AND NOT r.rolcanlogin,
+    SELECT 'owner' AS name, NOT r.rolsuper AND NOT r.rolcanlogin,
            CASE WHEN r.rolsuper THEN format('%I is a superuser, and every function runs as it: '
                     'install as a role without login', r.rolname)
                 WHEN r.rolcanlogin THEN format('%I can log in and counts as administrator: '
@@ -12086,7 +12086,7 @@ BEGIN ATOMIC
       FROM pg_roles AS r
      WHERE r.oid = mnemo._owner()
     UNION ALL
-    SELECT 'tenants', count(*) = 0,
+    SELECT 'tenants' AS name, count(*) = 0,
            coalesce(string_agg(format('%I %s', t.rolname, t.obstacle), '; ' ORDER BY t.rolname),
                'none can act outside its binding')
       FROM (
@@ -12096,7 +12096,7 @@ BEGIN ATOMIC
       ) AS t
      WHERE t.obstacle IS NOT NULL
     UNION ALL
-    SELECT 'roles', count(*) = 0,
+    SELECT 'roles' AS name, count(*) = 0,
            coalesce('no such role: ' || string_agg(DISTINCT l.role_name, ', '),
                'every level and binding belongs to a role that exists')
       FROM (
@@ -12106,7 +12106,7 @@ BEGIN ATOMIC
       ) AS l
      WHERE to_regrole(quote_ident(l.role_name)) IS NULL
     UNION ALL
-    SELECT 'public', count(*) = 0,
+    SELECT 'public' AS name, count(*) = 0,
            CASE count(*) WHEN 0 THEN 'PUBLIC has no privileges'
            ELSE format('PUBLIC may execute %s functions, as after a restore without privileges: '
                'grant_access of any role takes them back', count(*)) END
@@ -12121,12 +12121,12 @@ CREATE FUNCTION mnemo._health_derived()
 RETURNS TABLE (name text, ok boolean, detail text)
 LANGUAGE sql STABLE PARALLEL SAFE ROWS 2
 BEGIN ATOMIC
-    SELECT 'plan_signatures', count(*) = 0,
+    SELECT 'plan_signatures' AS name, count(*) = 0,
            CASE count(*) WHEN 0 THEN 'every plan can be matched as its payload says'
            ELSE format('%s plans need it: SELECT mnemo.rebuild_signatures()', count(*)) END
       FROM mnemo._faulty_signatures()
     UNION ALL
-    SELECT 'terms', count(*) = 0,
+    SELECT 'terms' AS name, count(*) = 0,
            CASE count(*) WHEN 0 THEN 'every live memory has its terms'
            ELSE format('%s memories are missing in the term index', count(*)) END
       FROM mnemo.memory AS m
@@ -12145,20 +12145,20 @@ CREATE FUNCTION mnemo._health_upkeep()
 RETURNS TABLE (name text, ok boolean, detail text)
 LANGUAGE sql STABLE PARALLEL SAFE ROWS 3
 BEGIN ATOMIC
-    SELECT 'seal', coalesce(min(e.happened_at) > now() - interval '1 day', true),
+    SELECT 'seal' AS name, coalesce(min(e.happened_at) > now() - interval '1 day', true),
            CASE count(*) WHEN 0 THEN 'every event is sealed'
            ELSE format('%s events are not sealed, the oldest of %s: SELECT mnemo.seal()', count(*),
                to_char(min(e.happened_at) AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI')) END
       FROM mnemo.event AS e
      WHERE e.seq IS NULL
     UNION ALL
-    SELECT 'sweep', coalesce(min(m.expires_at) > now() - interval '1 day', true),
+    SELECT 'sweep' AS name, coalesce(min(m.expires_at) > now() - interval '1 day', true),
            CASE count(*) WHEN 0 THEN 'no record is past its time'
            ELSE format('%s records are past their time: SELECT mnemo.sweep()', count(*)) END
       FROM mnemo.memory AS m
      WHERE m.expires_at <= now() AND m.deleted_at IS NULL
     UNION ALL
-    SELECT 'indexes', count(*) = 0,
+    SELECT 'indexes' AS name, count(*) = 0,
            coalesce('not valid: ' || string_agg(c.relname, ', ' ORDER BY c.relname),
                'all are valid')
       FROM pg_index AS i
