@@ -68,7 +68,7 @@ def test_equals_the_fusion_of_both_lanes(world: World, seed: int) -> None:
             assert [f["id"] for f in found] == [item[0] for item in expected], (query, given)
             for seen, (_, parts) in zip(found, expected, strict=True):
                 lanes = seen["explanation"]["lanes"]
-                assert {name: (lane["rank"], lane["contribution"]) for name, lane in lanes.items()} == {
+                assert {n: (lane["rank"], lane["contribution"]) for n, lane in lanes.items()} == {
                     name: (rank, pytest.approx(part)) for name, (rank, part) in parts.items()
                 }  # fmt: skip
                 total = sum(lane["contribution"] for lane in lanes.values())

@@ -24,8 +24,10 @@ def world(server: Server, template: str) -> Iterator[World]:
 
 
 def _queries(chooser: random.Random) -> str:
-    return chooser.choice((sentence(chooser, 2), sentence(chooser, 5), "coffee nosuchword",
-                           "user favourite", "the of", "nosuchword", sentence(chooser, 30)))  # fmt: skip
+    return chooser.choice(
+        (sentence(chooser, 2), sentence(chooser, 5), sentence(chooser, 30), "coffee nosuchword",
+         "user favourite", "the of", "nosuchword")
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -55,8 +57,8 @@ def test_equals_a_scan(world: World, seed: int) -> None:
 
 PASS = """
 WITH asked AS (
-    SELECT array_agg(q.term ORDER BY q.place) AS terms, array_agg(q.admits ORDER BY q.place) AS admits,
-           array_agg(q.idf ORDER BY q.place) AS idfs, max(q.average_length) AS average
+    SELECT array_agg(q.term ORDER BY q.place) AS terms,
+           array_agg(q.admits ORDER BY q.place) AS admits, array_agg(q.idf ORDER BY q.place) AS idfs, max(q.average_length) AS average
       FROM mnemo._query_terms(%(query)s, %(org)s) AS q
 )
 SELECT l.complete, l.id, l.score
@@ -93,8 +95,8 @@ def test_a_pass_that_calls_itself_complete_is(world: World, seed: int) -> None:
 
 def test_identifiers(tx: psycopg.Connection) -> None:
     """Whole before in parts; one that was not asked for is behind."""
-    ids = {text: row(tx, "remember", content=text)["id"]
-           for text in ("PO-2024-0012 came", "PO-2024-0013 came", "2024 was fine", "0012 alone")}  # fmt: skip
+    texts = ("PO-2024-0012 came", "PO-2024-0013 came", "2024 was fine", "0012 alone")
+    ids = {text: row(tx, "remember", content=text)["id"] for text in texts}
     found = [f["id"] for f in rows(tx, "recall", query="po-2024-0012", strategy="lexical")]
     assert found[0] == ids["PO-2024-0012 came"]
     assert set(found) == set(ids.values())

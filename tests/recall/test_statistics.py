@@ -62,7 +62,8 @@ def postings_out_of_step(conn: psycopg.Connection) -> list[tuple[object, ...]]:
     return conn.execute(
         """
         WITH expected AS (
-            SELECT v.org_id, a.audience # u.term AS key, u.weight, -v.length AS shortness, v.memory_id
+            SELECT v.org_id, a.audience # u.term AS key, u.weight, -v.length AS shortness,
+                   v.memory_id
               FROM mnemo.term_vector AS v
               JOIN mnemo.memory AS m ON m.org_id = v.org_id AND m.id = v.memory_id
               CROSS JOIN LATERAL (
@@ -93,8 +94,9 @@ def test_after_every_kind_of_write(db: psycopg.Connection) -> None:
             with db.transaction():
                 action = r.random()
                 if action < 0.6 or not known:
+                    scope = r.choice(("private", "shared", "public", "global"))
                     made = row(db, "remember", content=sentence(r), agent_id=agent, org_id=org,
-                               scope=r.choice(("private", "shared", "public", "global")))  # fmt: skip
+                               scope=scope)  # fmt: skip
                     who = {"id": made["id"], "agent_id": agent, "org_id": org}
                     if r.random() < 0.2:
                         raise InterruptedError
@@ -124,7 +126,7 @@ def test_after_every_kind_of_write(db: psycopg.Connection) -> None:
 
 
 def test_right_while_many_write(dsn: str, db: psycopg.Connection) -> None:
-    """Eight writers on four agents: nobody waits for another's statistics, every snapshot adds up."""
+    """Eight writers on four agents, none waiting for another: every snapshot adds up."""
     errors: list[BaseException] = []
     done = threading.Event()
 
@@ -184,7 +186,7 @@ def test_a_long_transaction_blocks_no_writer(dsn: str, db: psycopg.Connection) -
 
 
 def test_an_older_snapshot_still_adds_up(dsn: str, db: psycopg.Connection) -> None:
-    """Scores of a repeatable read do not change while others write and fold in; it may write too."""
+    """A repeatable read has the same scores while others write and fold in; it may write too."""
     for n in range(10):
         row(db, "remember", content=f"coffee number{n}")
     with psycopg.connect(dsn) as old:

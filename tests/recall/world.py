@@ -128,7 +128,8 @@ def build(conn: psycopg.Connection, seed: int, number: int) -> World:
             made = row(
                 conn, "remember", content=sentence(r), agent_id=agent, org_id=org, scope=scope,
                 memory_type=r.choice(("episodic", "semantic", "working")),
-                importance=r.choice((0.0, 0.5, 1.0)), tags=r.sample(["x", "tea", "gym"], r.randrange(3)),
+                importance=r.choice((0.0, 0.5, 1.0)),
+                tags=r.sample(["x", "tea", "gym"], r.randrange(3)),
                 source_type=r.choice(("agent", "human")), thread_id=r.choice((None, "t1", "t2")),
                 subject=r.choice((None, "Rhea", "user")), predicate=r.choice((None, "tea_order")),
                 entities=r.choice(([], ["Bob", "coffee"])), aliases=r.choice(([], ["quiet tea"])),
