@@ -26,7 +26,7 @@ _REPLACED = {("CREATE", "FUNCTION"), ("CREATE", "VIEW")}
 # What the hand-written part of an update has to bring, and what only a first install does.
 _LEFT_OUT = {
     ("CREATE", "TABLE"), ("CREATE", "INDEX"), ("CREATE", "UNIQUE"), ("CREATE", "TYPE"),
-    ("CREATE", "DOMAIN"), ("CREATE", "SEQUENCE"), ("ALTER", "TABLE"), ("DO",),
+    ("CREATE", "DOMAIN"), ("CREATE", "SEQUENCE"), ("ALTER", "TABLE"), ("ALTER", "INDEX"), ("DO",),
 }  # fmt: skip
 
 
