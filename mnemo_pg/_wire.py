@@ -195,6 +195,23 @@ def json_object(name: str, value: object) -> Jsonb:
     return jsonb(name, value)
 
 
+def criteria(name: str, value: object) -> Jsonb:
+    """A mapping as a JSON object; datetimes with a time zone become ISO 8601, tuples arrays."""
+    if not isinstance(value, Mapping):
+        _wrong_type(name, "a mapping", value)
+    return jsonb(
+        name,
+        {
+            key: moment(f"{name}[{key!r}]", item).isoformat()
+            if isinstance(item, datetime)
+            else list(item)
+            if isinstance(item, (tuple, set, frozenset))
+            else item
+            for key, item in value.items()
+        },
+    )
+
+
 def json_list(name: str, value: object) -> Jsonb:
     """A list, as a JSON array."""
     _list(name, value, "JSON values")

@@ -241,6 +241,7 @@ class AsyncMnemo:
     health = _method(statements.health, acting=False)
     rebuild_signatures = _method(statements.rebuild_signatures, acting=False)
     seal = _method(statements.seal, acting=False)
+    sweep = _method(statements.sweep, acting=False)
     chain_heads = _method(statements.chain_heads, acting=False)
     retain_events = _method(statements.retain_events, acting=False)
 
@@ -255,6 +256,10 @@ class AsyncMnemo:
     get_memories = _method(statements.get_memories)
     recall = _method(statements.recall)
     forget = _method(statements.forget)
+    forget_where = _method(statements.forget_where)
+    forget_subject = _method(statements.forget_subject)
+    touch = _method(statements.touch)
+    log_read = _method(statements.log_read)
     share = _method(statements.share)
     unshare = _method(statements.unshare)
     check_permission = _method(statements.check_permission)

@@ -28,6 +28,7 @@ from mnemo_pg.types import (
     ChainHead,
     ChainLine,
     ChainVerification,
+    Erased,
     Event,
     EventType,
     ExportedRecord,
@@ -40,6 +41,7 @@ from mnemo_pg.types import (
     ImportedRecord,
     Kind,
     Level,
+    LoggedRead,
     Memory,
     MemoryStatus,
     MemoryType,
@@ -57,7 +59,9 @@ from mnemo_pg.types import (
     Revocation,
     Scope,
     SourceType,
+    Swept,
     TemporalScope,
+    Touched,
 )
 
 T = TypeVar("T")
@@ -86,10 +90,11 @@ _NAMES: dict[Callable[[str, object], Any], str] = {
     _wire.integer: "after_seq limit",
     _wire.binary: "expected_head",
     _wire.boolean: "roles tags_all",
-    _wire.moment: "as_of before since until valid_from valid_to",
+    _wire.moment: "as_of before now since until valid_from valid_to",
     _wire.interval: "ttl",
     _wire.vector: "embedding",
     _wire.json_object: "metadata weights",
+    _wire.criteria: "criteria",
     _wire.json_list: "details plans",
     _wire.json_lines: "records",
 }
@@ -166,6 +171,10 @@ _remembered = _one(Remembered)
 _memories = _many(Memory)
 _recalled = _many(RecalledMemory)
 _forgotten = _many(Forgotten)
+_erased = _many(Erased)
+_swept = _many(Swept)
+_touched = _many(Touched)
+_logged = _many(LoggedRead)
 _grants = _many(Grant)
 _revocations = _many(Revocation)
 _remembered_plan = _one(RememberedPlan)
@@ -376,6 +385,21 @@ def seal(*, limit: int = 10000) -> Statement[int]:
     """
     return Statement(
         "SELECT mnemo.seal(p_limit => %(p_limit)s) AS value", _params(locals()), _value
+    )
+
+
+def sweep(*, limit: int = 1000, now: datetime | None = None) -> Statement[list[Swept]]:
+    """Do the housekeeping: expire, purge, take ended grants away, fold statistics in, seal.
+
+    At most `limit` rows of each task in a call: call it until nothing says `more`, or nothing was
+    done. Waits for nobody. `now`: the time to go by. Needs level admin, and a transaction of level
+    READ COMMITTED (`StateError` otherwise).
+    """
+    return Statement(
+        "SELECT rank, task, done, more FROM mnemo.sweep(p_limit => %(p_limit)s, p_now => %(p_now)s)"
+        " ORDER BY rank",
+        _params(locals()),
+        _swept,
     )
 
 
@@ -602,6 +626,81 @@ def forget(
         " p_agent_id => %(p_agent_id)s, p_org_id => %(p_org_id)s)",
         _params(locals()),
         _forgotten,
+    )
+
+
+def forget_where(
+    criteria: Mapping[str, Any],
+    *,
+    strategy: ForgetStrategy | str = ForgetStrategy.SOFT_DELETE,
+    agent_id: str | None = None,
+    org_id: str | None = None,
+    limit: int | None = None,
+) -> Statement[list[Forgotten]]:
+    """Forget all records that meet every criterion and that the agent may delete; by id.
+
+    `criteria`: at least one of `tags` (any of them), `types`, `thread`, `source`, `source_types`,
+    `before` (a datetime, or a text in ISO 8601). `limit`: at most so many that meet them, call
+    again until nothing comes; None: all of them, in one transaction.
+
+        m.forget_where({"tags": ["trial"], "before": last_month}, strategy="hard_delete")
+    """
+    return Statement(
+        "SELECT id, status FROM mnemo.forget_where(p_criteria => %(p_criteria)s,"
+        " p_strategy => %(p_strategy)s, p_agent_id => %(p_agent_id)s, p_org_id => %(p_org_id)s,"
+        " p_limit => %(p_limit)s)",
+        _params(locals()),
+        _forgotten,
+    )
+
+
+def forget_subject(
+    subject: str, *, agent_id: str | None = None, org_id: str | None = None
+) -> Statement[list[Erased]]:
+    """Redact all that names a data subject: as subject, in entities, by a tag `subject:name`.
+
+    In the whole organisation; for a role of level tenant, what the agent may delete. How many rows
+    went, one row a kind.
+    """
+    return Statement(
+        "SELECT rank, kind, erased FROM mnemo.forget_subject(p_subject => %(p_subject)s,"
+        " p_agent_id => %(p_agent_id)s, p_org_id => %(p_org_id)s) ORDER BY rank",
+        _params(locals()),
+        _erased,
+    )
+
+
+def touch(
+    ids: Iterable[UUID | str], *, agent_id: str | None = None, org_id: str | None = None
+) -> Statement[list[Touched]]:
+    """Count a use of these records; never waits for those that are just being changed.
+
+    `NotFoundError` for an id that the agent does not see; then none is counted.
+    """
+    return Statement(
+        "SELECT id, status FROM mnemo.touch(p_ids => %(p_ids)s, p_agent_id => %(p_agent_id)s,"
+        " p_org_id => %(p_org_id)s)",
+        _params(locals()),
+        _touched,
+    )
+
+
+def log_read(
+    ids: Iterable[UUID | str],
+    *,
+    query: str | None = None,
+    agent_id: str | None = None,
+    org_id: str | None = None,
+) -> Statement[list[LoggedRead]]:
+    """Log that the agent has read these records, an event each; `query` is kept as its note.
+
+    `NotFoundError` for an id that the agent does not see; then none is logged.
+    """
+    return Statement(
+        "SELECT id, event_id FROM mnemo.log_read(p_ids => %(p_ids)s, p_query => %(p_query)s,"
+        " p_agent_id => %(p_agent_id)s, p_org_id => %(p_org_id)s)",
+        _params(locals()),
+        _logged,
     )
 
 

@@ -120,9 +120,54 @@ class RecallStrategy(StrEnum):
 
 
 class ForgetStrategy(StrEnum):
-    """What `forget` does to a record."""
+    """What `forget` does to a record: hide it, remove it with a tombstone left in the log, put it
+    away, or erase its text and keep its hash."""
 
     SOFT_DELETE = "soft_delete"
+    HARD_DELETE = "hard_delete"
+    ARCHIVE = "archive"
+    REDACT = "redact"
+
+
+class ForgetStatus(StrEnum):
+    """What a record is after `forget`, by the strategy in the same order."""
+
+    DELETED = "deleted"
+    REMOVED = "removed"
+    ARCHIVED = "archived"
+    REDACTED = "redacted"
+
+
+class ErasedKind(StrEnum):
+    """What `forget_subject` erased: records that it redacted, and rows that went with them."""
+
+    MEMORIES = "memories"
+    PLANS = "plans"
+    GRANTS = "grants"
+    NOTES = "notes"
+    TERMS = "terms"
+    SIGNATURES = "signatures"
+    IDEMPOTENCY_KEYS = "idempotency_keys"
+    DELEGATIONS = "delegations"
+
+
+class SweepTask(StrEnum):
+    """What a sweep does, one after the other."""
+
+    EXPIRED = "expired"
+    PURGED = "purged"
+    GRANTS = "grants"
+    DELEGATIONS = "delegations"
+    IDEMPOTENCY_KEYS = "idempotency_keys"
+    TERMS = "terms"
+    EVENTS = "events"
+
+
+class TouchStatus(StrEnum):
+    """Whether `touch` counted a use, or passed over a record that was just being changed."""
+
+    TOUCHED = "touched"
+    BUSY = "busy"
 
 
 class Guard(StrEnum):
@@ -315,10 +360,45 @@ class RecalledMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forgotten:
-    """One record that `forget` was told to forget, and what became of it (`deleted`)."""
+    """One record that was forgotten, and what became of it."""
 
     id: UUID
-    status: str
+    status: ForgetStatus | str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Erased:
+    """How many rows of one kind `forget_subject` erased; `rank` counts from 1."""
+
+    rank: int
+    kind: ErasedKind | str
+    erased: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Swept:
+    """How many rows a sweep took for one task, and whether there is `more`; `rank` from 1."""
+
+    rank: int
+    task: SweepTask | str
+    done: int
+    more: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Touched:
+    """Whether `touch` counted a use of this record."""
+
+    id: UUID
+    status: TouchStatus | str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoggedRead:
+    """A record whose reading `log_read` has logged, and the event of it."""
+
+    id: UUID
+    event_id: UUID
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

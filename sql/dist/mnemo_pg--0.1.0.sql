@@ -299,7 +299,16 @@ RETURN CASE p_set
     WHEN 'retention_status' THEN ARRAY['removed', 'broken']
     WHEN 'level' THEN ARRAY['application', 'tenant', 'admin']
     WHEN 'recall_strategy' THEN ARRAY['lexical', 'hybrid', 'exact', 'recent']
-    WHEN 'forget_strategy' THEN ARRAY['soft_delete']
+    WHEN 'forget_strategy' THEN ARRAY['soft_delete', 'hard_delete', 'archive', 'redact']
+    WHEN 'forget_status' THEN ARRAY['deleted', 'removed', 'archived', 'redacted']
+    WHEN 'erased_kind' THEN ARRAY[
+        'memories', 'plans', 'grants', 'notes', 'terms', 'signatures', 'idempotency_keys',
+        'delegations'
+    ]
+    WHEN 'sweep_task' THEN ARRAY[
+        'expired', 'purged', 'grants', 'delegations', 'idempotency_keys', 'terms', 'events'
+    ]
+    WHEN 'touch_status' THEN ARRAY['touched', 'busy']
     WHEN 'guard' THEN ARRAY['strict', 'meaning', 'off']
     WHEN 'recall_reason' THEN ARRAY[
         'exact', 'similar', 'none_similar', 'guarded', 'disabled', 'blank_query'
@@ -3455,6 +3464,7 @@ RETURN CASE p_name
     WHEN 'guard' THEN 'strict'
     WHEN 'default_agent_id' THEN 'default'
     WHEN 'default_org_id' THEN 'default'
+    WHEN 'purge_after' THEN '30 days'
 END;
 COMMENT ON FUNCTION mnemo._setting_default(text) IS
     'The default of a setting; NULL for a name that is no setting.';
@@ -3617,10 +3627,14 @@ CREATE TABLE mnemo.memory (
     CONSTRAINT memory_quarantine_reason_check CHECK (quarantined OR quarantine_reason IS NULL),
     CONSTRAINT memory_redacted_at_check CHECK (
         CASE WHEN redacted_at IS NULL THEN content IS NOT NULL AND nonce IS NOT NULL
-        ELSE content IS NULL AND nonce IS NULL AND metadata = '{}' AND deleted_at IS NOT NULL END
+        ELSE content IS NULL AND nonce IS NULL AND metadata = '{}' AND deleted_at IS NOT NULL
+            AND tags <@ ARRAY[mnemo._reserved_tag()] AND source_id IS NULL AND thread_id IS NULL
+            AND created_by IS NULL AND quarantine_reason IS NULL AND subject IS NULL
+            AND predicate IS NULL AND entities = '{}' AND aliases = '{}' AND location IS NULL END
     ),
     CONSTRAINT memory_experience_plan_check CHECK (
-        CASE WHEN tags @> ARRAY[mnemo._reserved_tag()] OR metadata ? mnemo._reserved_key()
+        CASE WHEN redacted_at IS NULL
+            AND (tags @> ARRAY[mnemo._reserved_tag()] OR metadata ? mnemo._reserved_key())
         THEN tags @> ARRAY[mnemo._reserved_tag()] AND metadata ? mnemo._reserved_key()
             AND memory_type = 'procedural' AND source_type = 'system'
             AND mnemo._is_plan_payload(metadata -> mnemo._reserved_key())
@@ -3645,16 +3659,24 @@ CREATE INDEX memory_expires_at_idx ON mnemo.memory (org_id, expires_at)
     WHERE expires_at IS NOT NULL AND deleted_at IS NULL;
 CREATE INDEX memory_deleted_idx ON mnemo.memory (org_id, origin_org_id, agent_id)
     WHERE deleted_at IS NOT NULL;
+CREATE INDEX memory_deleted_at_idx ON mnemo.memory (org_id, deleted_at)
+    WHERE deleted_at IS NOT NULL AND redacted_at IS NULL;
 
 -- The planner's statistics of these columns would keep people's words after erasure.
 ALTER TABLE mnemo.memory
     ALTER COLUMN content SET STATISTICS 0,
+    ALTER COLUMN tags SET STATISTICS 0,
     ALTER COLUMN metadata SET STATISTICS 0,
+    ALTER COLUMN source_id SET STATISTICS 0,
+    ALTER COLUMN thread_id SET STATISTICS 0,
+    ALTER COLUMN created_by SET STATISTICS 0,
+    ALTER COLUMN quarantine_reason SET STATISTICS 0,
     ALTER COLUMN subject SET STATISTICS 0,
     ALTER COLUMN predicate SET STATISTICS 0,
     ALTER COLUMN entities SET STATISTICS 0,
     ALTER COLUMN aliases SET STATISTICS 0,
-    ALTER COLUMN location SET STATISTICS 0;
+    ALTER COLUMN location SET STATISTICS 0,
+    ALTER COLUMN nonce SET STATISTICS 0;
 
 COMMENT ON TABLE mnemo.memory IS
     'One row a record, plans included. Written by the functions of this schema only.';
@@ -3830,6 +3852,7 @@ CREATE TABLE mnemo.acl (
     CONSTRAINT acl_permission_check CHECK (mnemo._is_label('permission', permission))
 );
 CREATE INDEX acl_agent_id_idx ON mnemo.acl (org_id, agent_id);
+CREATE INDEX acl_expires_at_idx ON mnemo.acl (org_id, expires_at) WHERE expires_at IS NOT NULL;
 COMMENT ON TABLE mnemo.acl IS 'Grants on single records to agents of the same organisation.';
 COMMENT ON COLUMN mnemo.acl.org_id IS 'Organisation of the record and of the agent.';
 COMMENT ON COLUMN mnemo.acl.memory_id IS 'The record.';
@@ -3880,6 +3903,9 @@ COMMENT ON COLUMN mnemo.delegation.max_depth IS 'How many times it may be passed
 COMMENT ON COLUMN mnemo.delegation.created_at IS 'When it was given.';
 COMMENT ON COLUMN mnemo.delegation.expires_at IS 'Until when it holds, exclusive; NULL for no end.';
 COMMENT ON COLUMN mnemo.delegation.revoked_at IS 'When it was taken back; NULL while it holds.';
+
+-- The planner's statistics would keep people's words after erasure.
+ALTER TABLE mnemo.delegation ALTER COLUMN tag SET STATISTICS 0;
 
 -- part: 240_events.sql
 CREATE TABLE mnemo.event (
@@ -3985,6 +4011,13 @@ COMMENT ON COLUMN mnemo.idempotency.key IS 'The caller''s key, compared exactly.
 COMMENT ON COLUMN mnemo.idempotency.memory_org_id IS 'org_id of the record.';
 COMMENT ON COLUMN mnemo.idempotency.memory_id IS 'Id of the record.';
 
+-- The planner's statistics of these columns would keep people's words after erasure, or the salt
+-- that hides them.
+ALTER TABLE mnemo.event_note
+    ALTER COLUMN note SET STATISTICS 0,
+    ALTER COLUMN salt SET STATISTICS 0;
+ALTER TABLE mnemo.idempotency ALTER COLUMN key SET STATISTICS 0;
+
 -- part: 250_plan_signature.sql
 CREATE TABLE mnemo.plan_signature (
     org_id text NOT NULL,
@@ -4049,6 +4082,19 @@ COMMENT ON COLUMN mnemo.plan_signature.expires_at IS
 COMMENT ON COLUMN mnemo.plan_signature.grantee_agent_id IS
     'Agent that the row was added for by a grant; NULL for the plan''s own audience.';
 COMMENT ON COLUMN mnemo.plan_signature.signature_version IS 'Version of the signature rules.';
+
+-- The planner's statistics of what is made of people's words would confirm a guess after erasure.
+ALTER TABLE mnemo.plan_signature
+    ALTER COLUMN context SET STATISTICS 0,
+    ALTER COLUMN signature SET STATISTICS 0,
+    ALTER COLUMN digest SET STATISTICS 0,
+    ALTER COLUMN sketch SET STATISTICS 0,
+    ALTER COLUMN keys SET STATISTICS 0,
+    ALTER COLUMN guard_meaning SET STATISTICS 0,
+    ALTER COLUMN guard_values SET STATISTICS 0,
+    ALTER COLUMN guard_names SET STATISTICS 0;
+ALTER INDEX mnemo.plan_signature_digest_idx ALTER COLUMN 1 SET STATISTICS 0;
+ALTER INDEX mnemo.plan_signature_guard_idx ALTER COLUMN 1 SET STATISTICS 0;
 
 -- part: 260_plan_view.sql
 CREATE VIEW mnemo._plan AS
@@ -4612,6 +4658,7 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN ARRAY[
     'configure', 'grant_access', 'revoke_access', 'bind_role', 'unbind_role',
     'export_records', 'import_records', 'read_events', 'seal', 'retain_events', 'chain_heads',
+    'sweep',
     'health', 'rebuild_signatures'
 ];
 COMMENT ON FUNCTION mnemo._admin_functions() IS
@@ -4847,6 +4894,12 @@ BEGIN
                 'experience_memory must be on or off; got ' || mnemo._shown(p_value),
                 'SELECT mnemo.configure(''experience_memory'', ''on'')');
         END IF;
+    ELSIF p_name = 'purge_after' THEN
+        IF p_value COLLATE "C" !~ '^(never|[0-9]{1,6} (minutes|hours|days))$' THEN
+            RETURN mnemo._argument('p_value',
+                'purge_after must be never or a time like 30 days; got ' || mnemo._shown(p_value),
+                'write a whole number of minutes, hours or days: 30 days');
+        END IF;
     ELSIF p_name = 'guard' THEN
         RETURN mnemo._label_problem('p_value', 'guard', p_value);
     ELSE
@@ -4870,7 +4923,7 @@ BEGIN
         PERFORM mnemo._raise_argument('p_name',
             'p_name must be the name of a setting; got ' || mnemo._shown(p_name),
             'experience_memory, similarity_threshold, minimum_threshold, success_threshold, '
-            'guard, default_agent_id or default_org_id');
+            'guard, default_agent_id, default_org_id or purge_after');
     END IF;
 END
 $fn$;
@@ -4913,7 +4966,8 @@ COMMENT ON FUNCTION mnemo.configure(text, text, text) IS
     'goes back to the default (for an organisation: to the database''s value). Returns the value '
     'in force. Settings: experience_memory (off), similarity_threshold (0.7), minimum_threshold '
     '(0.3; a recall that names no threshold uses the greater of the two), success_threshold (0.5), '
-    'guard (strict), default_agent_id (default), default_org_id (default). Level admin only. Errors: 42501 not an administrator; 22023 unknown name, value '
+    'guard (strict), default_agent_id (default), default_org_id (default), purge_after (30 days: how '
+    'long mnemo.sweep keeps deleted records; never: for good). Level admin only. Errors: 42501 not an administrator; 22023 unknown name, value '
     'out of range.';
 
 CREATE FUNCTION mnemo.setting(
@@ -7261,6 +7315,409 @@ COMMENT ON FUNCTION mnemo.recall(
     'limit; 55000 embedding given but not enabled.';
 
 -- part: 520_forget.sql
+-- What forgetting does to records whose rows the caller has locked.
+
+CREATE TYPE mnemo._record_key AS (
+    org_id text,
+    id uuid
+);
+COMMENT ON TYPE mnemo._record_key IS 'The key of a record in mnemo.memory.';
+
+CREATE TYPE mnemo._forget_counts AS (
+    memories bigint,
+    plans bigint,
+    grants bigint,
+    notes bigint,
+    terms bigint,
+    signatures bigint,
+    idempotency_keys bigint
+);
+COMMENT ON TYPE mnemo._forget_counts IS
+    'How many rows went with forgotten records, by what they are.';
+
+CREATE FUNCTION mnemo._erases(
+    p_strategy text
+)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN p_strategy IN ('hard_delete', 'redact');
+COMMENT ON FUNCTION mnemo._erases(text) IS
+    'Whether a strategy of forgetting takes the text away, and does not only hide it.';
+
+CREATE FUNCTION mnemo._redacted(
+    p_record mnemo.memory,
+    p_now timestamptz
+)
+RETURNS mnemo.memory
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    p_record.content := NULL;
+    p_record.metadata := '{}';
+    -- What kind of record it was stays.
+    p_record.tags := CASE WHEN p_record.tags @> ARRAY[mnemo._reserved_tag()]
+        THEN ARRAY[mnemo._reserved_tag()] ELSE '{}' END;
+    p_record.source_id := NULL;
+    p_record.thread_id := NULL;
+    p_record.created_by := NULL;
+    p_record.quarantine_reason := NULL;
+    p_record.kind := NULL;
+    p_record.subject := NULL;
+    p_record.predicate := NULL;
+    p_record.entities := '{}';
+    p_record.aliases := '{}';
+    p_record.location := NULL;
+    p_record.confidence := NULL;
+    p_record.valid_from := p_record.created_at;
+    p_record.valid_to := NULL;
+    p_record.temporal_scope := 'persistent';
+    p_record.nonce := NULL;
+    p_record.deleted_at := coalesce(p_record.deleted_at, p_now);
+    p_record.redacted_at := p_now;
+    p_record.updated_at := p_now;
+    RETURN p_record;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._redacted(mnemo.memory, timestamptz) IS
+    'What redaction leaves of a record: ids, owner, scope, labels, numbers, times of the store, and '
+    'content_hash.';
+
+CREATE FUNCTION mnemo._forget_beside(
+    p_org_id text,
+    p_ids uuid[],
+    OUT grants bigint,
+    OUT notes bigint,
+    OUT idempotency_keys bigint
+)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+BEGIN
+    DELETE FROM mnemo.acl AS a WHERE a.org_id = p_org_id AND a.memory_id = ANY (p_ids);
+    GET DIAGNOSTICS grants = ROW_COUNT;
+    DELETE FROM mnemo.event_note AS n
+     USING mnemo.event AS e
+     WHERE e.memory_org_id = p_org_id AND e.memory_id = ANY (p_ids)
+       AND n.org_id = e.org_id AND n.event_id = e.id;
+    GET DIAGNOSTICS notes = ROW_COUNT;
+    -- A key is the caller's text too.
+    DELETE FROM mnemo.idempotency AS i
+     WHERE i.memory_org_id = p_org_id AND i.memory_id = ANY (p_ids);
+    GET DIAGNOSTICS idempotency_keys = ROW_COUNT;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._forget_beside(text, uuid[]) IS
+    'Removes what other tables hold of people''s words about records: grants, notes of their events, '
+    'idempotency keys.';
+
+CREATE FUNCTION mnemo._write_forget_events(
+    p_org_id text,
+    p_ids uuid[],
+    p_strategy text,
+    p_event_type text,
+    p_actor_org_id text,
+    p_actor_agent_id text
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+DECLARE
+    v_owner record;
+BEGIN
+    INSERT INTO mnemo.event (
+        org_id, id, agent_id, event_type, memory_org_id, memory_id, actor_org_id, actor_agent_id,
+        happened_at, content_hash, changes
+    )
+    SELECT m.origin_org_id, mnemo._next_event_id(m.org_id, m.id), m.agent_id, p_event_type,
+           m.org_id, m.id, coalesce(p_actor_org_id, m.origin_org_id),
+           coalesce(p_actor_agent_id, m.agent_id), now(), m.content_hash,
+           CASE p_strategy
+               WHEN 'hard_delete' THEN jsonb_build_object('hard', true)
+               WHEN 'soft_delete' THEN jsonb_build_object('deleted_at', mnemo._micros(now()))
+               WHEN 'archive' THEN jsonb_build_object('consolidation_state', 'archived')
+               ELSE mnemo._bound_changes(m, mnemo._redacted(m, now()))
+           END
+      FROM mnemo.memory AS m
+     WHERE m.org_id = p_org_id AND m.id = ANY (p_ids)
+     ORDER BY m.id;
+    FOR v_owner IN
+        SELECT m.origin_org_id AS org_id, m.agent_id, count(*) AS events
+          FROM mnemo.memory AS m
+         WHERE m.org_id = p_org_id AND m.id = ANY (p_ids)
+         GROUP BY m.origin_org_id, m.agent_id
+         ORDER BY m.origin_org_id, m.agent_id
+    LOOP
+        PERFORM mnemo._seal_if_many(v_owner.org_id, v_owner.agent_id, v_owner.events);
+    END LOOP;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._write_forget_events(text, uuid[], text, text, text, text) IS
+    'Writes an event for each record about to be forgotten, with the columns that the strategy will '
+    'set; without an actor the owner acts.';
+
+CREATE FUNCTION mnemo._forget_records(
+    p_org_id text,
+    p_ids uuid[],
+    p_strategy text,
+    p_event_type text,
+    p_actor_org_id text DEFAULT NULL,
+    p_actor_agent_id text DEFAULT NULL
+)
+RETURNS mnemo._forget_counts
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+DECLARE
+    v_counts mnemo._forget_counts := ROW(0, 0, 0, 0, 0, 0, 0);
+BEGIN
+    SELECT count(*) FILTER (WHERE NOT m.tags @> ARRAY[mnemo._reserved_tag()]),
+           count(*) FILTER (WHERE m.tags @> ARRAY[mnemo._reserved_tag()])
+      INTO v_counts.memories, v_counts.plans
+      FROM mnemo.memory AS m
+     WHERE m.org_id = p_org_id AND m.id = ANY (p_ids);
+    v_counts.terms := (
+        SELECT count(*)
+          FROM mnemo.term_vector AS v WHERE v.org_id = p_org_id AND v.memory_id = ANY (p_ids));
+    PERFORM mnemo._write_forget_events(
+        p_org_id, p_ids, p_strategy, p_event_type, p_actor_org_id, p_actor_agent_id);
+    PERFORM mnemo._unindex_terms(p_org_id, p_ids);
+    DELETE FROM mnemo.plan_signature AS s
+     WHERE s.org_id = p_org_id AND s.plan_id = ANY (p_ids);
+    GET DIAGNOSTICS v_counts.signatures = ROW_COUNT;
+    IF mnemo._erases(p_strategy) THEN
+        SELECT b.grants, b.notes, b.idempotency_keys
+          INTO v_counts.grants, v_counts.notes, v_counts.idempotency_keys
+          FROM mnemo._forget_beside(p_org_id, p_ids) AS b;
+    END IF;
+    IF p_strategy = 'hard_delete' THEN
+        DELETE FROM mnemo.memory AS m WHERE m.org_id = p_org_id AND m.id = ANY (p_ids);
+    ELSIF p_strategy = 'redact' THEN
+        UPDATE mnemo.memory AS m
+           SET (content, metadata, tags, source_id, thread_id, created_by, quarantine_reason, kind,
+                subject, predicate, entities, aliases, location, confidence, valid_from, valid_to,
+                temporal_scope, nonce, deleted_at, redacted_at, updated_at) = (
+                SELECT r.content, r.metadata, r.tags, r.source_id, r.thread_id, r.created_by,
+                       r.quarantine_reason, r.kind, r.subject, r.predicate, r.entities, r.aliases,
+                       r.location, r.confidence, r.valid_from, r.valid_to, r.temporal_scope,
+                       r.nonce, r.deleted_at, r.redacted_at, r.updated_at
+                  FROM mnemo._redacted(m, now()) AS r)
+         WHERE m.org_id = p_org_id AND m.id = ANY (p_ids);
+    ELSE
+        UPDATE mnemo.memory AS m
+           SET deleted_at = CASE p_strategy WHEN 'soft_delete' THEN now() ELSE m.deleted_at END,
+               consolidation_state = CASE p_strategy WHEN 'archive' THEN 'archived'
+                   ELSE m.consolidation_state END,
+               updated_at = now()
+         WHERE m.org_id = p_org_id AND m.id = ANY (p_ids);
+    END IF;
+    RETURN v_counts;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._forget_records(text, uuid[], text, text, text, text) IS
+    'Forgets records of one org_id, whose rows the caller has locked, by a strategy: event, terms, '
+    'signatures, what else there is of them, the row. Every way in which a record is deleted, '
+    'expired or purged goes through here. Without an actor the owner acts. For some thousand '
+    'records at most.';
+
+CREATE FUNCTION mnemo._forget_keys(
+    p_keys mnemo._record_key[],
+    p_strategy text,
+    p_actor_org_id text,
+    p_actor_agent_id text
+)
+RETURNS mnemo._forget_counts
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_event_type text := CASE p_strategy WHEN 'archive' THEN 'memory_update'
+        WHEN 'redact' THEN 'memory_redact' ELSE 'memory_delete' END;
+    v_batch record;
+    v_done mnemo._forget_counts;
+    v_counts mnemo._forget_counts := ROW(0, 0, 0, 0, 0, 0, 0);
+BEGIN
+    FOR v_batch IN
+        SELECT k.org_id, array_agg(k.id ORDER BY k.id) AS ids
+          FROM (
+            SELECT u.org_id, u.id,
+                   (row_number() OVER (PARTITION BY u.org_id ORDER BY u.id) - 1) / 1000 AS place
+              FROM unnest(p_keys) AS u(org_id, id)
+          ) AS k
+         GROUP BY k.org_id, k.place
+         ORDER BY k.org_id, k.place
+    LOOP
+        v_done := mnemo._forget_records(v_batch.org_id, v_batch.ids, p_strategy, v_event_type,
+            p_actor_org_id, p_actor_agent_id);
+        v_counts := ROW(
+            v_counts.memories + v_done.memories, v_counts.plans + v_done.plans,
+            v_counts.grants + v_done.grants, v_counts.notes + v_done.notes,
+            v_counts.terms + v_done.terms, v_counts.signatures + v_done.signatures,
+            v_counts.idempotency_keys + v_done.idempotency_keys);
+    END LOOP;
+    IF mnemo._erases(p_strategy) THEN
+        -- What is not folded in yet holds the terms of those that came and went.
+        PERFORM mnemo._compact_terms(o.org_id)
+           FROM (SELECT DISTINCT u.org_id FROM unnest(p_keys) AS u(org_id, id)) AS o;
+    END IF;
+    RETURN v_counts;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._forget_keys(mnemo._record_key[], text, text, text) IS
+    'Forgets records whose rows the caller has locked, a thousand at a time.';
+
+-- part: 521_forget_ids.sql
+CREATE FUNCTION mnemo._forgettable(
+    p_org_id text,
+    p_agent_id text,
+    p_ids uuid[],
+    p_strategy text,
+    p_now timestamptz
+)
+RETURNS TABLE (org_id text, id uuid)
+LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 10
+SET search_path = pg_catalog, mnemo, pg_temp
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+DECLARE
+    v_own mnemo._record_key[] := ARRAY(
+        SELECT ROW(m.org_id, m.id)::mnemo._record_key
+          FROM (SELECT DISTINCT u.id FROM unnest(p_ids) AS u(id)) AS t
+          JOIN mnemo.memory AS m ON m.org_id IN (p_org_id, '*') AND m.id = t.id
+         WHERE m.origin_org_id = p_org_id AND m.agent_id = p_agent_id
+           -- What hides a record from recall does not keep its owner from erasing it.
+           AND (mnemo._erases(p_strategy) OR mnemo._is_live(m, p_now))
+    );
+    v_rest uuid[] := ARRAY(
+        SELECT u.id FROM unnest(p_ids) AS u(id)
+        EXCEPT
+        SELECT k.id FROM unnest(v_own) AS k(org_id, id)
+    );
+BEGIN
+    RETURN QUERY SELECT k.org_id, k.id FROM unnest(v_own) AS k(org_id, id);
+    IF cardinality(v_rest) > 0 THEN
+        RETURN QUERY
+        SELECT h.org_id, h.id
+          FROM mnemo._held(p_org_id, p_agent_id, v_rest, p_now) AS h
+         WHERE h.rank >= mnemo._permission_rank('delete');
+    END IF;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._forgettable(text, text, uuid[], text, timestamptz) IS
+    'The records among p_ids that the agent may forget by a strategy: live ones on which it holds '
+    'delete; for hard_delete and redact also its own in any state, deleted, archived, expired and '
+    'quarantined ones.';
+
+CREATE FUNCTION mnemo._require_forgettable(
+    p_level text,
+    p_org_id text,
+    p_agent_id text,
+    p_ids uuid[],
+    p_strategy text
+)
+RETURNS mnemo._record_key[]
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_keys mnemo._record_key[] := ARRAY(
+        SELECT ROW(f.org_id, f.id)::mnemo._record_key
+          FROM mnemo._forgettable(
+                p_org_id, p_agent_id, p_ids, p_strategy, clock_timestamp()) AS f
+    );
+    v_rest uuid[] := ARRAY(
+        SELECT u.id FROM unnest(p_ids) AS u(id)
+        EXCEPT
+        SELECT k.id FROM unnest(v_keys) AS k(org_id, id)
+    );
+BEGIN
+    IF cardinality(v_rest) > 0 THEN
+        PERFORM mnemo._require_permission('p_ids', p_org_id, p_agent_id, v_rest, 'delete');
+    END IF;
+    IF p_level = 'tenant' AND '*' IN (SELECT k.org_id FROM unnest(v_keys) AS k(org_id, id)) THEN
+        PERFORM mnemo._raise_access('a tenant may not forget a record of scope global',
+            jsonb_build_object('parameter', 'p_ids'), 'use a role of level application');
+    END IF;
+    RETURN v_keys;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._require_forgettable(text, text, text, uuid[], text) IS
+    'The keys of the records that a caller may forget: all of p_ids, or '
+    'it raises MN001 or 42501.';
+
+CREATE FUNCTION mnemo._with_versions(
+    p_keys mnemo._record_key[],
+    p_strategy text
+)
+RETURNS mnemo._record_key[]
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+BEGIN
+    IF NOT mnemo._erases(p_strategy) THEN
+        RETURN p_keys;
+    END IF;
+    RETURN ARRAY(
+        WITH RECURSIVE version AS (
+            SELECT m.org_id, m.id, m.origin_org_id, m.agent_id, m.prev_version_id
+              FROM unnest(p_keys) AS k(org_id, id)
+              JOIN mnemo.memory AS m ON m.org_id = k.org_id AND m.id = k.id
+            UNION
+            SELECT m.org_id, m.id, m.origin_org_id, m.agent_id, m.prev_version_id
+              FROM version AS v
+              JOIN mnemo.memory AS m ON m.org_id = v.org_id AND m.id = v.prev_version_id
+             WHERE m.origin_org_id = v.origin_org_id AND m.agent_id = v.agent_id
+        )
+        SELECT ROW(m.org_id, m.id)::mnemo._record_key
+          FROM version AS v
+          JOIN mnemo.memory AS m ON m.org_id = v.org_id AND m.id = v.id
+         WHERE NOT (p_strategy = 'redact' AND m.redacted_at IS NOT NULL)
+    );
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._with_versions(mnemo._record_key[], text) IS
+    'The records that a strategy changes: where it erases, also the versions that they replaced, '
+    'and not what is redacted already.';
+
+CREATE FUNCTION mnemo._lock_keys(
+    p_keys mnemo._record_key[]
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+BEGIN
+    -- One order of locks for every writer: organisation, then id.
+    PERFORM FROM mnemo.memory AS m
+       JOIN unnest(p_keys) AS k(org_id, id) ON k.org_id = m.org_id AND k.id = m.id
+      ORDER BY m.org_id, m.id
+        FOR UPDATE OF m;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._lock_keys(mnemo._record_key[]) IS
+    'Locks records in the order of all writers; waits for those who are at them.';
+
+CREATE FUNCTION mnemo._forget_status(
+    p_strategy text
+)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE p_strategy WHEN 'soft_delete' THEN 'deleted' WHEN 'hard_delete' THEN 'removed'
+    WHEN 'archive' THEN 'archived' WHEN 'redact' THEN 'redacted' END;
+COMMENT ON FUNCTION mnemo._forget_status(text) IS 'What a strategy of forgetting makes of a record.';
+
 CREATE FUNCTION mnemo.forget(
     p_ids uuid[],
     p_strategy text DEFAULT 'soft_delete',
@@ -7274,55 +7731,524 @@ SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_caller record;
-    v_record mnemo.memory;
+    v_keys mnemo._record_key[];
 BEGIN
     SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
     PERFORM mnemo._raise_problem(mnemo._first_problem(ARRAY[
         mnemo._ids_problem('p_ids', p_ids),
         mnemo._label_problem('p_strategy', 'forget_strategy', p_strategy)
     ]));
-    PERFORM mnemo._require_permission(
-        'p_ids', v_caller.org_id, v_caller.agent_id, p_ids, 'delete'
-    );
-    -- One order of locks for every writer: organisation, then id.
-    PERFORM FROM mnemo.memory AS m
-      WHERE m.org_id IN (v_caller.org_id, '*') AND m.id = ANY (p_ids)
-      ORDER BY m.org_id, m.id
-        FOR UPDATE;
+    v_keys := mnemo._require_forgettable(
+        v_caller.level, v_caller.org_id, v_caller.agent_id, p_ids, p_strategy);
+    PERFORM mnemo._lock_keys(mnemo._with_versions(v_keys, p_strategy));
     -- Waiting for the locks, the agent may have lost the permission, or the record.
-    PERFORM mnemo._require_permission(
-        'p_ids', v_caller.org_id, v_caller.agent_id, p_ids, 'delete'
-    );
-    IF v_caller.level = 'tenant' AND EXISTS (
-        SELECT FROM mnemo.memory AS m WHERE m.org_id = '*' AND m.id = ANY (p_ids)
-    ) THEN
-        PERFORM mnemo._raise_access('a tenant may not delete a record of scope global',
-            jsonb_build_object('parameter', 'p_ids'), 'use a role of level application');
-    END IF;
-    FOR v_record IN
-        SELECT m.*
-          FROM mnemo.memory AS m
-         WHERE m.org_id IN (v_caller.org_id, '*') AND m.id = ANY (p_ids)
-    LOOP
-        UPDATE mnemo.memory AS m
-           SET deleted_at = now(), updated_at = now()
-         WHERE m.org_id = v_record.org_id AND m.id = v_record.id;
-        PERFORM mnemo._write_event(
-            v_record, 'memory_delete', v_caller.org_id, v_caller.agent_id,
-            jsonb_build_object('deleted_at', mnemo._micros(now()))
-        );
-        PERFORM mnemo._unindex_terms(v_record.org_id, ARRAY[v_record.id]);
-        DELETE FROM mnemo.plan_signature AS s
-         WHERE s.org_id = v_record.org_id AND s.plan_id = v_record.id;
-    END LOOP;
-    RETURN QUERY SELECT DISTINCT t.id, 'deleted' FROM unnest(p_ids) AS t(id) ORDER BY t.id;
+    v_keys := mnemo._require_forgettable(
+        v_caller.level, v_caller.org_id, v_caller.agent_id, p_ids, p_strategy);
+    PERFORM mnemo._forget_keys(mnemo._with_versions(v_keys, p_strategy), p_strategy,
+        v_caller.org_id, v_caller.agent_id);
+    RETURN QUERY
+    SELECT DISTINCT t.id, mnemo._forget_status(p_strategy)
+      FROM unnest(p_ids) AS t(id)
+     ORDER BY t.id;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo.forget(uuid[], text, text, text) IS
-    'Deletes records, plans or memories, so that nothing recalls them; soft_delete keeps the row. '
-    'All or nothing, with one event a record. Returns a row for each id, status deleted. Needs '
-    'permission delete on each. Errors: 42501 no access, permission missing; MN001 unknown, gone '
-    'or invisible id; 22023 NULL, empty list, NULL element, unknown strategy; 54000 over 10,000.';
+    'Forgets records, plans or memories, so that nothing recalls them; all or nothing, with one '
+    'event a record. p_strategy: soft_delete keeps the row and its text, archive too (in state '
+    'archived); redact erases text, facets, tags, grants, notes, terms, idempotency keys and the '
+    'nonce, and keeps the row with its hash; hard_delete removes the row and leaves the hash in an '
+    'event. The last two erase the versions that a record replaced as well, and the owner can '
+    'apply them to its records in any state, deleted, archived, expired and quarantined ones. '
+    'Returns a row for each id with what it is now: deleted, archived, redacted, removed. Needs '
+    'permission delete on each. Errors: 42501 no access, permission missing, a global record and a '
+    'tenant; MN001 unknown, gone or invisible id; 22023 NULL, empty list, NULL element, unknown '
+    'strategy; 54000 over 10,000.';
+
+-- part: 522_forget_criteria.sql
+-- What forget_where and forget_subject look for.
+
+CREATE TYPE mnemo._forget_criteria AS (
+    tags text[],
+    types text[],
+    thread text,
+    source text,
+    source_types text[],
+    before timestamptz,
+    subject text
+);
+COMMENT ON TYPE mnemo._forget_criteria IS
+    'What a record must meet to be forgotten; a NULL lets all pass. subject: a data subject, '
+    'normalised.';
+
+CREATE FUNCTION mnemo._data_subject(
+    p_subject text
+)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN mnemo._lower(mnemo._squeeze(p_subject));
+COMMENT ON FUNCTION mnemo._data_subject(text) IS
+    'A name as subjects are stored: lower case, single spaces.';
+
+CREATE FUNCTION mnemo._names_subject(
+    p_record_subject text,
+    p_entities text[],
+    p_tags text[],
+    p_subject text
+)
+RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+AS $fn$
+BEGIN
+    RETURN coalesce(p_record_subject = p_subject, false)
+        OR (p_entities <> '{}' AND EXISTS (
+            SELECT FROM unnest(p_entities) AS e(name)
+             WHERE mnemo._data_subject(e.name) = p_subject))
+        OR (p_tags <> '{}' AND EXISTS (
+            SELECT FROM unnest(p_tags) AS t(tag)
+             WHERE mnemo._data_subject(t.tag) = 'subject:' || p_subject));
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._names_subject(text, text[], text[], text) IS
+    'Whether a record''s subject, an entity, or a tag subject:name is this data subject (normalised), '
+    'case and spaces aside.';
+
+CREATE FUNCTION mnemo._meets(
+    p_record mnemo.memory,
+    p_criteria mnemo._forget_criteria,
+    p_strategy text
+)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (p_strategy = 'hard_delete' OR (p_record).redacted_at IS NULL)
+    AND ((p_criteria).tags IS NULL OR (p_record).tags && (p_criteria).tags)
+    AND ((p_criteria).types IS NULL OR (p_record).memory_type = ANY ((p_criteria).types))
+    AND ((p_criteria).thread IS NULL OR (p_record).thread_id = (p_criteria).thread)
+    AND ((p_criteria).source IS NULL OR (p_record).source_id = (p_criteria).source)
+    AND ((p_criteria).source_types IS NULL
+        OR (p_record).source_type = ANY ((p_criteria).source_types))
+    AND ((p_criteria).before IS NULL OR (p_record).created_at < (p_criteria).before)
+    AND ((p_criteria).subject IS NULL
+        OR mnemo._names_subject((p_record).subject, (p_record).entities, (p_record).tags,
+            (p_criteria).subject));
+COMMENT ON FUNCTION mnemo._meets(mnemo.memory, mnemo._forget_criteria, text) IS
+    'Whether a record meets all criteria and the strategy has something to do to it.';
+
+CREATE FUNCTION mnemo._criteria_time(
+    p_text text
+)
+RETURNS timestamptz
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+SET timezone = 'UTC'
+SET datestyle = 'ISO'
+AS $fn$
+BEGIN
+    IF p_text COLLATE "C" ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}'
+        '([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,6})?)?(Z|[+-][0-9]{2}(:?[0-9]{2})?))?$'
+    THEN
+        RETURN p_text::timestamptz;
+    END IF;
+    RETURN NULL;
+EXCEPTION WHEN datetime_field_overflow OR invalid_datetime_format THEN
+    RETURN NULL;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._criteria_time(text) IS
+    'A time in ISO 8601, with its zone, or a date, which begins in UTC; NULL for any other text.';
+
+CREATE FUNCTION mnemo._criterion_problem(
+    p_key text,
+    p_value jsonb
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_list text[];
+    v_problem mnemo._problem;
+BEGIN
+    IF p_key IN ('thread', 'source', 'before') THEN
+        IF jsonb_typeof(p_value) <> 'string' OR mnemo._is_blank(p_value #>> '{}') THEN
+            RETURN mnemo._argument('p_criteria',
+                format('p_criteria: %s must be a text that is not blank', p_key),
+                'leave the criterion out or give it a value');
+        ELSIF p_key = 'before' AND mnemo._criteria_time(p_value #>> '{}') IS NULL THEN
+            RETURN mnemo._argument('p_criteria',
+                'p_criteria: before must be a time with its zone; got '
+                    || mnemo._shown(p_value #>> '{}'),
+                'write it as 2026-01-31T12:00:00Z, or a date, which begins in UTC');
+        END IF;
+        RETURN mnemo._length_problem('p_criteria', p_value #>> '{}', 256);
+    ELSIF p_key NOT IN ('tags', 'types', 'source_types') THEN
+        RETURN mnemo._argument('p_criteria',
+            'p_criteria: there is no criterion ' || mnemo._shown(p_key),
+            'tags, types, thread, source, source_types or before');
+    ELSIF jsonb_typeof(p_value) <> 'array' OR p_value = '[]'
+        OR p_value @? 'strict $[*] ? (@.type() != "string")'
+    THEN
+        RETURN mnemo._argument('p_criteria',
+            format('p_criteria: %s must be an array of texts with at least one', p_key),
+            'leave the criterion out or give it a value');
+    END IF;
+    v_list := mnemo._text_list(p_value);
+    v_problem := CASE p_key
+        WHEN 'tags' THEN mnemo._list_problem('p_criteria', v_list, 100, 256, 'tags')
+        WHEN 'types' THEN mnemo._label_list_problem('p_criteria', 'memory_type', v_list)
+        ELSE mnemo._label_list_problem('p_criteria', 'source_type', v_list) END;
+    RETURN v_problem;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._criterion_problem(text, jsonb) IS
+    'The problem of one criterion of forget_where; NULL for none.';
+
+CREATE FUNCTION mnemo._criteria_problem(
+    p_criteria jsonb
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    IF jsonb_typeof(p_criteria) IS DISTINCT FROM 'object' OR p_criteria = '{}' THEN
+        RETURN mnemo._argument('p_criteria',
+            'p_criteria must be a JSON object with at least one criterion; got '
+                || mnemo._shown(p_criteria::text),
+            'tags, types, thread, source, source_types or before');
+    END IF;
+    RETURN mnemo._first_problem(ARRAY(
+        SELECT mnemo._criterion_problem(c.key, c.value) FROM jsonb_each(p_criteria) AS c
+    ));
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._criteria_problem(jsonb) IS
+    'The first problem of the criteria of forget_where: no object, none, unknown, bad value; NULL '
+    'for none.';
+
+CREATE FUNCTION mnemo._criteria(
+    p_criteria jsonb
+)
+RETURNS mnemo._forget_criteria
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    RETURN ROW(
+        CASE WHEN p_criteria ? 'tags' THEN mnemo._text_list(p_criteria -> 'tags') END,
+        CASE WHEN p_criteria ? 'types' THEN mnemo._text_list(p_criteria -> 'types') END,
+        p_criteria ->> 'thread',
+        p_criteria ->> 'source',
+        CASE WHEN p_criteria ? 'source_types'
+            THEN mnemo._text_list(p_criteria -> 'source_types') END,
+        mnemo._criteria_time(p_criteria ->> 'before'),
+        NULL
+    )::mnemo._forget_criteria;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._criteria(jsonb) IS 'Criteria that have no problem, with their types.';
+
+-- part: 523_forget_where.sql
+CREATE FUNCTION mnemo._granted_to_delete(
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz
+)
+RETURNS SETOF mnemo.memory
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT m.*
+      FROM mnemo.acl AS a
+      JOIN mnemo.memory AS m ON m.org_id = a.org_id AND m.id = a.memory_id
+     WHERE a.org_id = p_org_id AND m.org_id = p_org_id AND a.agent_id = p_agent_id
+       AND (a.expires_at IS NULL OR a.expires_at > p_now)
+       AND mnemo._permission_rank(a.permission) >= mnemo._permission_rank('delete')
+       AND m.scope IN ('shared', 'public') AND m.agent_id <> p_agent_id
+       AND m.deleted_at IS NULL AND mnemo._is_live(m, p_now);
+END;
+COMMENT ON FUNCTION mnemo._granted_to_delete(text, text, timestamptz) IS
+    'The live records of other agents that a grant lets the agent delete.';
+
+CREATE FUNCTION mnemo._originated(
+    p_org_id text
+)
+RETURNS SETOF mnemo.memory
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    -- One branch an index.
+    SELECT m.*
+      FROM mnemo.memory AS m
+     WHERE m.org_id IN (p_org_id, '*') AND m.origin_org_id = p_org_id AND m.deleted_at IS NULL
+       AND NOT m.tags @> ARRAY['__experience_plan__']
+    UNION ALL
+    SELECT m.*
+      FROM mnemo.memory AS m
+     WHERE m.org_id IN (p_org_id, '*') AND m.origin_org_id = p_org_id AND m.deleted_at IS NULL
+       AND m.tags @> ARRAY['__experience_plan__']
+    UNION ALL
+    SELECT m.*
+      FROM mnemo.memory AS m
+     WHERE m.org_id IN (p_org_id, '*') AND m.origin_org_id = p_org_id AND m.deleted_at IS NOT NULL;
+END;
+COMMENT ON FUNCTION mnemo._originated(text) IS
+    'All records that an organisation wrote, whoever owns them, in any state.';
+
+CREATE FUNCTION mnemo._matching(
+    p_org_id text,
+    p_agent_id text,
+    p_criteria mnemo._forget_criteria,
+    p_strategy text,
+    p_whole boolean,
+    p_limit bigint,
+    p_now timestamptz
+)
+RETURNS mnemo._record_key[]
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+BEGIN
+    IF p_whole THEN
+        RETURN ARRAY(
+            SELECT ROW(m.org_id, m.id)::mnemo._record_key
+              FROM mnemo._originated(p_org_id) AS m
+             WHERE mnemo._meets(m, p_criteria, p_strategy)
+        );
+    ELSIF mnemo._erases(p_strategy) THEN
+        RETURN ARRAY(
+            SELECT ROW(f.org_id, f.id)::mnemo._record_key
+              FROM (
+                SELECT m.org_id, m.id
+                  FROM mnemo._owned(p_org_id, p_agent_id) AS m
+                 WHERE mnemo._meets(m, p_criteria, p_strategy)
+                UNION ALL
+                SELECT m.org_id, m.id
+                  FROM mnemo._granted_to_delete(p_org_id, p_agent_id, p_now) AS m
+                 WHERE mnemo._meets(m, p_criteria, p_strategy)
+              ) AS f
+             LIMIT p_limit
+        );
+    END IF;
+    RETURN ARRAY(
+        SELECT ROW(f.org_id, f.id)::mnemo._record_key
+          FROM (
+            SELECT m.org_id, m.id
+              FROM mnemo._visible_own(p_org_id, p_agent_id, p_now) AS m
+             WHERE mnemo._meets(m, p_criteria, p_strategy)
+            UNION ALL
+            SELECT m.org_id, m.id
+              FROM mnemo.memory AS m
+             WHERE m.org_id = '*' AND m.origin_org_id = p_org_id AND m.agent_id = p_agent_id
+               AND m.deleted_at IS NULL AND mnemo._is_live(m, p_now)
+               AND mnemo._meets(m, p_criteria, p_strategy)
+            UNION ALL
+            SELECT m.org_id, m.id
+              FROM mnemo._granted_to_delete(p_org_id, p_agent_id, p_now) AS m
+             WHERE mnemo._meets(m, p_criteria, p_strategy)
+          ) AS f
+         LIMIT p_limit
+    );
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._matching(
+    text, text, mnemo._forget_criteria, text, boolean, bigint, timestamptz
+) IS
+    'The records that meet the criteria and that the agent may forget by the strategy, at most '
+    'p_limit (NULL: all); with p_whole all that the organisation wrote.';
+
+CREATE FUNCTION mnemo._still_matching(
+    p_org_id text,
+    p_agent_id text,
+    p_keys mnemo._record_key[],
+    p_criteria mnemo._forget_criteria,
+    p_strategy text,
+    p_whole boolean,
+    p_now timestamptz
+)
+RETURNS mnemo._record_key[]
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+BEGIN
+    RETURN ARRAY(
+        SELECT ROW(m.org_id, m.id)::mnemo._record_key
+          FROM unnest(p_keys) AS k(org_id, id)
+          JOIN mnemo.memory AS m ON m.org_id = k.org_id AND m.id = k.id
+         WHERE mnemo._meets(m, p_criteria, p_strategy)
+           AND (p_whole OR (m.org_id, m.id) IN (
+                SELECT f.org_id, f.id
+                  FROM mnemo._forgettable(p_org_id, p_agent_id,
+                      ARRAY(SELECT u.id FROM unnest(p_keys) AS u(org_id, id)),
+                      p_strategy, p_now) AS f))
+    );
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._still_matching(
+    text, text, mnemo._record_key[], mnemo._forget_criteria, text, boolean, timestamptz
+) IS
+    'Those of the records, now locked, of which what _matching found is still true.';
+
+CREATE FUNCTION mnemo._lock_matching(
+    p_level text,
+    p_org_id text,
+    p_agent_id text,
+    p_criteria mnemo._forget_criteria,
+    p_strategy text,
+    p_whole boolean,
+    p_limit bigint
+)
+RETURNS mnemo._record_key[]
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_keys mnemo._record_key[] := mnemo._matching(p_org_id, p_agent_id, p_criteria, p_strategy,
+        p_whole, p_limit, clock_timestamp());
+BEGIN
+    -- A tenant changes nothing that other organisations see.
+    v_keys := ARRAY(
+        SELECT ROW(k.org_id, k.id)::mnemo._record_key
+          FROM unnest(v_keys) AS k(org_id, id)
+         WHERE p_level <> 'tenant' OR k.org_id <> '*'
+    );
+    PERFORM mnemo._lock_keys(mnemo._with_versions(v_keys, p_strategy));
+    RETURN mnemo._with_versions(
+        mnemo._still_matching(p_org_id, p_agent_id, v_keys, p_criteria, p_strategy, p_whole,
+            clock_timestamp()),
+        p_strategy);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._lock_matching(
+    text, text, text, mnemo._forget_criteria, text, boolean, bigint
+) IS
+    'Locks and returns what is to be forgotten, where it erases with the versions that were '
+    'replaced.';
+
+CREATE FUNCTION mnemo.forget_where(
+    p_criteria jsonb,
+    p_strategy text DEFAULT 'soft_delete',
+    p_agent_id text DEFAULT NULL,
+    p_org_id text DEFAULT NULL,
+    p_limit bigint DEFAULT NULL
+)
+RETURNS TABLE (id uuid, status text)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_caller record;
+    v_keys mnemo._record_key[];
+BEGIN
+    SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
+    PERFORM mnemo._raise_problem(mnemo._first_problem(ARRAY[
+        mnemo._criteria_problem(p_criteria),
+        mnemo._label_problem('p_strategy', 'forget_strategy', p_strategy),
+        CASE WHEN p_limit IS NOT NULL THEN mnemo._most_problem(p_limit) END
+    ]));
+    v_keys := mnemo._lock_matching(v_caller.level, v_caller.org_id, v_caller.agent_id,
+        mnemo._criteria(p_criteria), p_strategy, false, p_limit);
+    PERFORM mnemo._forget_keys(v_keys, p_strategy, v_caller.org_id, v_caller.agent_id);
+    RETURN QUERY
+    SELECT k.id, mnemo._forget_status(p_strategy)
+      FROM unnest(v_keys) AS k(org_id, id)
+     ORDER BY k.id;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.forget_where(jsonb, text, text, text, bigint) IS
+    'Forgets all records, memories and plans, that meet every criterion and on which the acting '
+    'agent holds delete; others are left alone without an error. p_criteria: an object with at '
+    'least one of tags (array; any of them), types (memory types), thread (thread_id), source '
+    '(source_id), source_types, before (created before this time: ISO 8601 with zone, or a date). '
+    'p_strategy as mnemo.forget: soft_delete and archive take live records, redact and '
+    'hard_delete also the agent''s own that are deleted, archived, expired or quarantined, and '
+    'replaced versions. p_limit: at most so many records that meet the criteria (1 to 1,000,000), '
+    'call again until no row comes; NULL: all in this call. Returns a row for each record '
+    'forgotten, by id: deleted, archived, redacted, removed. All or nothing. Errors: 42501 no '
+    'access; 22023 no criterion, unknown criterion, bad value, unknown strategy, bad p_limit; '
+    '54000 over 100 tags, a tag or name over 256 characters.';
+
+-- part: 524_forget_subject.sql
+CREATE FUNCTION mnemo._forget_tag_delegations(
+    p_org_id text,
+    p_agent_id text,
+    p_subject text
+)
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_removed bigint;
+BEGIN
+    DELETE FROM mnemo.delegation AS d
+     WHERE d.org_id = p_org_id AND (p_agent_id IS NULL OR d.from_agent_id = p_agent_id)
+       AND d.tag IS NOT NULL AND mnemo._names_subject(NULL, '{}', ARRAY[d.tag], p_subject);
+    GET DIAGNOSTICS v_removed = ROW_COUNT;
+    RETURN v_removed;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._forget_tag_delegations(text, text, text) IS
+    'Removes the delegations of the tag subject:name, given by the agent or (NULL) by anybody of '
+    'the organisation, with those passed on from them; returns how many were given directly.';
+
+CREATE FUNCTION mnemo.forget_subject(
+    p_subject text,
+    p_agent_id text DEFAULT NULL,
+    p_org_id text DEFAULT NULL
+)
+RETURNS TABLE (rank bigint, kind text, erased bigint)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 10
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_caller record;
+    v_subject text := mnemo._data_subject(p_subject);
+    v_whole boolean;
+    v_counts mnemo._forget_counts;
+    v_delegations bigint;
+BEGIN
+    SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
+    PERFORM mnemo._raise_problem(mnemo._first_problem(ARRAY[
+        CASE WHEN p_subject IS NULL OR mnemo._is_blank(p_subject) THEN
+            mnemo._argument('p_subject', 'p_subject must not be NULL or blank',
+                'pass the name that subject, entities or a tag subject:name hold')
+        END,
+        mnemo._length_problem('p_subject', p_subject, 256)
+    ]));
+    -- Who may name any agent may erase for all of them; a tenant is one agent.
+    v_whole := v_caller.level <> 'tenant';
+    v_counts := mnemo._forget_keys(
+        mnemo._lock_matching(v_caller.level, v_caller.org_id, v_caller.agent_id,
+            ROW(NULL, NULL, NULL, NULL, NULL, NULL, v_subject)::mnemo._forget_criteria,
+            'redact', v_whole, NULL),
+        'redact', v_caller.org_id, v_caller.agent_id);
+    v_delegations := mnemo._forget_tag_delegations(v_caller.org_id,
+        CASE WHEN v_whole THEN NULL ELSE v_caller.agent_id END, v_subject);
+    RETURN QUERY
+    SELECT e.rank, e.kind, e.erased
+      FROM (VALUES
+        (1::bigint, 'memories', v_counts.memories), (2, 'plans', v_counts.plans),
+        (3, 'grants', v_counts.grants), (4, 'notes', v_counts.notes),
+        (5, 'terms', v_counts.terms), (6, 'signatures', v_counts.signatures),
+        (7, 'idempotency_keys', v_counts.idempotency_keys), (8, 'delegations', v_delegations)
+      ) AS e(rank, kind, erased)
+     ORDER BY e.rank;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.forget_subject(text, text, text) IS
+    'Redacts, as mnemo.forget does, every memory and plan that names a data subject: whose subject '
+    'is the name, or one of its entities, or that has the tag subject:name, case and spaces aside; '
+    'in any state, with the versions that they replaced. Called by a role of level application or '
+    'admin: all that the organisation wrote, whoever owns it, global records too; by a tenant: '
+    'what the acting agent may delete. Removes delegations of that tag as well. Returns how many '
+    'rows went, one row a kind: memories, plans (both redacted, not removed), grants, notes, terms '
+    '(records taken out of the term index), signatures, idempotency_keys, delegations. Texts that '
+    'name nobody in these fields are not found. Errors: 42501 no access; 22023 NULL or blank; '
+    '54000 over 256 characters.';
 
 -- part: 530_share.sql
 CREATE FUNCTION mnemo._agents_problem(
@@ -9761,6 +10687,517 @@ COMMENT ON FUNCTION mnemo.read_events(
     'was erased; seq and hash are NULL until the event is sealed. Level admin only. Errors: 42501 '
     'not an administrator; 22023 ill-formed name, unknown event type, p_until not after p_since, '
     'p_limit not from 1 to 1000.';
+
+-- part: 580_sweep_parts.sql
+-- What a sweep does, piece by piece. Nothing here waits: rows that another session has are left for
+-- the next sweep, so that it can run beside any writer.
+
+CREATE FUNCTION mnemo._organisations() RETURNS TABLE (org_id text)
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    -- One look-up an organisation, however many records it has.
+    WITH RECURSIVE o AS (
+        (SELECT m.org_id FROM mnemo.memory AS m ORDER BY m.org_id LIMIT 1)
+        UNION ALL
+        SELECT n.org_id
+          FROM o
+         CROSS JOIN LATERAL (
+            SELECT m.org_id
+              FROM mnemo.memory AS m
+             WHERE m.org_id > o.org_id
+             ORDER BY m.org_id
+             LIMIT 1
+         ) AS n
+    )
+    SELECT o.org_id FROM o;
+END;
+COMMENT ON FUNCTION mnemo._organisations() IS
+    'The organisations that have records, * for those of scope global.';
+
+CREATE FUNCTION mnemo._sweep_expired(
+    p_limit bigint,
+    p_now timestamptz
+)
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+DECLARE
+    v_keys mnemo._record_key[] := ARRAY(
+        SELECT ROW(r.org_id, r.id)::mnemo._record_key
+          FROM mnemo._organisations() AS o
+          CROSS JOIN LATERAL (
+            SELECT m.org_id, m.id
+              FROM mnemo.memory AS m
+             WHERE m.org_id = o.org_id AND m.expires_at IS NOT NULL AND m.expires_at <= p_now
+               AND m.deleted_at IS NULL
+             ORDER BY m.expires_at
+             LIMIT p_limit
+               FOR UPDATE SKIP LOCKED
+          ) AS r
+         LIMIT p_limit
+    );
+    v_batch record;
+BEGIN
+    FOR v_batch IN
+        SELECT k.org_id, array_agg(k.id ORDER BY k.id) AS ids
+          FROM unnest(v_keys) AS k(org_id, id)
+         GROUP BY k.org_id
+         ORDER BY k.org_id
+    LOOP
+        PERFORM mnemo._forget_records(v_batch.org_id, v_batch.ids, 'soft_delete', 'memory_expired');
+    END LOOP;
+    RETURN cardinality(v_keys);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._sweep_expired(bigint, timestamptz) IS
+    'Deletes, softly, at most p_limit records that have expired; returns how many.';
+
+CREATE FUNCTION mnemo._purge_before(
+    p_org_id text,
+    p_now timestamptz
+)
+RETURNS timestamptz
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_after text := mnemo._setting('purge_after', p_org_id);
+BEGIN
+    IF v_after = 'never' THEN
+        RETURN '-infinity';
+    END IF;
+    RETURN p_now - v_after::interval;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._purge_before(text, timestamptz) IS
+    'Records of the organisation that were deleted before this time are to be removed for good, by '
+    'the setting purge_after.';
+
+CREATE FUNCTION mnemo._sweep_deleted(
+    p_limit bigint,
+    p_now timestamptz
+)
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+DECLARE
+    v_keys mnemo._record_key[] := ARRAY(
+        SELECT ROW(r.org_id, r.id)::mnemo._record_key
+          FROM mnemo._organisations() AS o
+          CROSS JOIN LATERAL (
+            SELECT m.org_id, m.id
+              FROM mnemo.memory AS m
+             WHERE m.org_id = o.org_id AND m.deleted_at IS NOT NULL AND m.redacted_at IS NULL
+               AND m.deleted_at <= mnemo._purge_before(o.org_id, p_now)
+             ORDER BY m.deleted_at
+             LIMIT p_limit
+               FOR UPDATE SKIP LOCKED
+          ) AS r
+         LIMIT p_limit
+    );
+    v_batch record;
+BEGIN
+    FOR v_batch IN
+        SELECT k.org_id, array_agg(k.id ORDER BY k.id) AS ids
+          FROM unnest(v_keys) AS k(org_id, id)
+         GROUP BY k.org_id
+         ORDER BY k.org_id
+    LOOP
+        PERFORM mnemo._forget_records(v_batch.org_id, v_batch.ids, 'hard_delete', 'memory_expired');
+    END LOOP;
+    RETURN cardinality(v_keys);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._sweep_deleted(bigint, timestamptz) IS
+    'Removes for good at most p_limit records that were deleted longer ago than the setting '
+    'purge_after says, and leaves a tombstone of each; redacted ones stay. Returns how many.';
+
+CREATE FUNCTION mnemo._sweep_grants(
+    p_limit bigint,
+    p_now timestamptz
+)
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+DECLARE
+    v_record mnemo.memory;
+    v_agents text[];
+    v_removed bigint := 0;
+BEGIN
+    FOR v_record IN
+        SELECT r.*
+          FROM mnemo._organisations() AS o
+          CROSS JOIN LATERAL (
+            SELECT m.*
+              FROM (
+                SELECT DISTINCT a.memory_id
+                  FROM (
+                    SELECT a.memory_id
+                      FROM mnemo.acl AS a
+                     WHERE a.org_id = o.org_id AND a.expires_at IS NOT NULL
+                       AND a.expires_at <= p_now
+                     ORDER BY a.expires_at
+                     LIMIT p_limit
+                  ) AS a
+              ) AS e
+              JOIN mnemo.memory AS m ON m.org_id = o.org_id AND m.id = e.memory_id
+             ORDER BY m.id
+               FOR UPDATE OF m SKIP LOCKED
+          ) AS r
+    LOOP
+        EXIT WHEN v_removed >= p_limit;
+        WITH removed AS (
+            DELETE FROM mnemo.acl AS a
+             WHERE a.org_id = v_record.org_id AND a.memory_id = v_record.id
+               AND a.expires_at <= p_now
+            RETURNING a.agent_id
+        )
+        SELECT array_agg(r.agent_id ORDER BY r.agent_id) INTO v_agents FROM removed AS r;
+        CONTINUE WHEN v_agents IS NULL;
+        v_removed := v_removed + cardinality(v_agents);
+        PERFORM mnemo._write_event(v_record, 'memory_unshare', v_record.origin_org_id,
+            v_record.agent_id, jsonb_build_object('agents', to_jsonb(v_agents)));
+        PERFORM mnemo._index_plan(v_record.org_id, v_record.id);
+        PERFORM mnemo._index_grants(v_record.org_id, v_record.id);
+    END LOOP;
+    RETURN v_removed;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._sweep_grants(bigint, timestamptz) IS
+    'Takes grants away that have ended, with what the indexes hold for them, and writes an event a '
+    'record; at most p_limit, or all of one record more. Returns how many.';
+
+CREATE FUNCTION mnemo._sweep_delegations(
+    p_limit bigint,
+    p_now timestamptz
+)
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+DECLARE
+    v_removed bigint;
+BEGIN
+    -- One that others were passed on from goes after them: they have ended too.
+    DELETE FROM mnemo.delegation AS d
+     WHERE (d.org_id, d.id) IN (
+        SELECT e.org_id, e.id
+          FROM mnemo.delegation AS e
+         WHERE least(e.expires_at, e.revoked_at) IS NOT NULL
+           AND least(e.expires_at, e.revoked_at) <= p_now
+           AND NOT EXISTS (
+                SELECT FROM mnemo.delegation AS c
+                 WHERE c.org_id = e.org_id AND c.parent_id = e.id)
+         LIMIT p_limit
+           FOR UPDATE SKIP LOCKED
+     );
+    GET DIAGNOSTICS v_removed = ROW_COUNT;
+    RETURN v_removed;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._sweep_delegations(bigint, timestamptz) IS
+    'Removes at most p_limit delegations that have ended or were taken back and that nothing '
+    'depends on; returns how many.';
+
+CREATE FUNCTION mnemo._sweep_keys(
+    p_limit bigint
+)
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+SET jit = off
+AS $fn$
+DECLARE
+    -- About as many rows as p_limit, from a random page on: the cost does not grow with the table.
+    v_pages bigint := pg_relation_size('mnemo.idempotency') / current_setting('block_size')::bigint;
+    v_read bigint := 1 + p_limit / 50;
+    v_first bigint := floor(random() * greatest(v_pages - v_read + 1, 1));
+    v_keys text[];
+    v_removed bigint;
+BEGIN
+    v_keys := ARRAY(
+        SELECT i.ctid::text
+          FROM mnemo.idempotency AS i
+         WHERE i.ctid >= format('(%s,0)', v_first)::tid
+           AND i.ctid < format('(%s,0)', v_first + v_read)::tid
+           AND NOT EXISTS (
+                SELECT FROM mnemo.memory AS m
+                 WHERE m.org_id = i.memory_org_id AND m.id = i.memory_id)
+         LIMIT p_limit
+           FOR UPDATE SKIP LOCKED
+    );
+    -- A statement of its own: a writer may just have claimed the key for another record.
+    DELETE FROM mnemo.idempotency AS i
+     WHERE i.ctid = ANY (v_keys::tid[])
+       AND NOT EXISTS (
+            SELECT FROM mnemo.memory AS m
+             WHERE m.org_id = i.memory_org_id AND m.id = i.memory_id);
+    GET DIAGNOSTICS v_removed = ROW_COUNT;
+    RETURN v_removed;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._sweep_keys(bigint) IS
+    'Looks at about p_limit idempotency keys from a random place on and removes those whose record '
+    'is gone; returns how many. Forgetting removes keys with their records, so only an import can '
+    'have left one.';
+
+-- part: 581_sweep.sql
+CREATE FUNCTION mnemo._sweep_terms() RETURNS bigint
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+DECLARE
+    v_org text;
+    v_folded bigint := 0;
+BEGIN
+    FOR v_org IN
+        WITH RECURSIVE o AS (
+            (SELECT c.org_id FROM mnemo.term_change AS c ORDER BY c.org_id LIMIT 1)
+            UNION ALL
+            SELECT n.org_id
+              FROM o
+             CROSS JOIN LATERAL (
+                SELECT c.org_id
+                  FROM mnemo.term_change AS c
+                 WHERE c.org_id > o.org_id
+                 ORDER BY c.org_id
+                 LIMIT 1
+             ) AS n
+        )
+        SELECT o.org_id FROM o
+    LOOP
+        v_folded := v_folded + mnemo._compact_terms(v_org);
+    END LOOP;
+    RETURN v_folded;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._sweep_terms() IS
+    'Folds the changes of the term statistics of every organisation in; returns how many.';
+
+CREATE FUNCTION mnemo._sweep_events(
+    p_limit bigint,
+    OUT sealed bigint,
+    OUT left_over bigint
+)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_before bigint := (SELECT count(*) FROM mnemo.event AS e WHERE e.seq IS NULL);
+BEGIN
+    left_over := mnemo.seal(p_limit);
+    sealed := greatest(v_before - left_over, 0);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._sweep_events(bigint) IS
+    'Seals at most p_limit events; how many, and how many are left.';
+
+CREATE FUNCTION mnemo.sweep(
+    p_limit bigint DEFAULT 1000,
+    p_now timestamptz DEFAULT NULL
+)
+RETURNS TABLE (rank bigint, task text, done bigint, more boolean)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 7
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_now timestamptz := coalesce(p_now, now());
+    v_events record;
+BEGIN
+    PERFORM mnemo._require_admin();
+    PERFORM mnemo._raise_problem(mnemo._first_problem(ARRAY[
+        CASE WHEN (p_limit BETWEEN 1 AND 10000) IS NOT TRUE THEN mnemo._argument('p_limit',
+            format('p_limit must be from 1 to 10000; got %s', coalesce(p_limit::text, 'NULL')),
+            'call again for more')
+        END,
+        mnemo._time_problem('p_now', p_now)
+    ]));
+    PERFORM mnemo._require_fresh_snapshots();
+    rank := 1;
+    task := 'expired';
+    done := mnemo._sweep_expired(p_limit, v_now);
+    more := done >= p_limit;
+    RETURN NEXT;
+    rank := 2;
+    task := 'purged';
+    done := mnemo._sweep_deleted(p_limit, v_now);
+    more := done >= p_limit;
+    RETURN NEXT;
+    rank := 3;
+    task := 'grants';
+    done := mnemo._sweep_grants(p_limit, v_now);
+    more := done >= p_limit;
+    RETURN NEXT;
+    rank := 4;
+    task := 'delegations';
+    done := mnemo._sweep_delegations(p_limit, least(v_now, now()));
+    -- Those that they were passed on from may go now.
+    more := done > 0;
+    RETURN NEXT;
+    rank := 5;
+    task := 'idempotency_keys';
+    done := mnemo._sweep_keys(p_limit);
+    more := false;
+    RETURN NEXT;
+    rank := 6;
+    task := 'terms';
+    done := mnemo._sweep_terms();
+    more := false;
+    RETURN NEXT;
+    SELECT * INTO v_events FROM mnemo._sweep_events(p_limit * 10);
+    rank := 7;
+    task := 'events';
+    done := v_events.sealed;
+    more := v_events.left_over > 0;
+    RETURN NEXT;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.sweep(bigint, timestamptz) IS
+    'The housekeeping of the store, for cron: call it until no row says more, or nothing was done. '
+    'Never waits for writers: what another session has locked is left for the next call. Returns '
+    'a row for each task with how many rows it took and whether more are there: expired (records '
+    'past their end are deleted softly, event memory_expired), purged (records deleted longer ago '
+    'than the setting purge_after are removed for good, with a tombstone; redacted ones stay), '
+    'grants that have ended (event memory_unshare), delegations that have ended or were taken back, '
+    'idempotency_keys without a record (a random stretch of the table in each call), terms '
+    '(changes of the term statistics folded in), events (sealed; ten times p_limit at most). '
+    'p_limit: rows of each task, 1 to 10,000. p_now: the time to go by, NULL for now; delegations '
+    'go by the clock where it lies ahead. Level admin only. Errors: 42501 not an administrator; '
+    '22023 bad p_limit or p_now; 55000 not in READ COMMITTED.';
+
+-- part: 585_touch.sql
+CREATE FUNCTION mnemo.touch(
+    p_ids uuid[],
+    p_agent_id text DEFAULT NULL,
+    p_org_id text DEFAULT NULL
+)
+RETURNS TABLE (id uuid, status text)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 10
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_caller record;
+    v_keys mnemo._record_key[];
+    v_touched uuid[];
+BEGIN
+    SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
+    PERFORM mnemo._raise_problem(mnemo._ids_problem('p_ids', p_ids));
+    PERFORM mnemo._require_permission('p_ids', v_caller.org_id, v_caller.agent_id, p_ids, 'read');
+    v_keys := ARRAY(
+        SELECT ROW(h.org_id, h.id)::mnemo._record_key
+          FROM mnemo._held(v_caller.org_id, v_caller.agent_id, p_ids, clock_timestamp()) AS h
+    );
+    -- A counter is not worth waiting for: a row that another transaction has is passed over.
+    WITH free AS MATERIALIZED (
+        SELECT m.org_id, m.id
+          FROM unnest(v_keys) AS k(org_id, id)
+          JOIN mnemo.memory AS m ON m.org_id = k.org_id AND m.id = k.id
+         ORDER BY m.org_id, m.id
+           FOR NO KEY UPDATE OF m SKIP LOCKED
+    ), touched AS (
+        UPDATE mnemo.memory AS m
+           SET access_count = m.access_count + 1, last_accessed_at = now()
+          FROM free AS f
+         WHERE m.org_id = f.org_id AND m.id = f.id
+        RETURNING m.id
+    )
+    SELECT array_agg(t.id) INTO v_touched FROM touched AS t;
+    RETURN QUERY
+    SELECT DISTINCT u.id, CASE WHEN u.id = ANY (v_touched) THEN 'touched' ELSE 'busy' END
+      FROM unnest(p_ids) AS u(id)
+     ORDER BY u.id;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.touch(uuid[], text, text) IS
+    'Counts a use of records, memories or plans, that the acting agent may read: access_count grows '
+    'by 1 and last_accessed_at becomes now, each once in a call; no event, and updated_at stays. '
+    'Never waits: a record that another transaction is just touching or changing is left as it is, '
+    'so access_count may fall short of the number of calls. Returns a row for each id: touched, or '
+    'busy. All or nothing before that: one id that cannot be read, and none is counted. Errors: '
+    '42501 no access; MN001 unknown, gone or invisible id; 22023 NULL, empty list, NULL element; '
+    '54000 over 10,000.';
+
+CREATE FUNCTION mnemo.log_read(
+    p_ids uuid[],
+    p_query text DEFAULT NULL,
+    p_agent_id text DEFAULT NULL,
+    p_org_id text DEFAULT NULL
+)
+RETURNS TABLE (id uuid, event_id uuid)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 10
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_caller record;
+    v_record record;
+    v_salt bytea;
+BEGIN
+    SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
+    PERFORM mnemo._raise_problem(mnemo._first_problem(ARRAY[
+        mnemo._ids_problem('p_ids', p_ids),
+        mnemo._texts_problem(ARRAY['p_query'], ARRAY[p_query], 100000)
+    ]));
+    PERFORM mnemo._require_permission('p_ids', v_caller.org_id, v_caller.agent_id, p_ids, 'read');
+    -- Held against erasure only: a note written behind it would stay.
+    PERFORM FROM mnemo.memory AS m
+      WHERE m.org_id IN (v_caller.org_id, '*') AND m.id = ANY (p_ids)
+      ORDER BY m.org_id, m.id
+        FOR KEY SHARE;
+    PERFORM mnemo._require_permission('p_ids', v_caller.org_id, v_caller.agent_id, p_ids, 'read');
+    FOR v_record IN
+        SELECT m.org_id, m.id, m.origin_org_id, m.agent_id
+          FROM mnemo._held(v_caller.org_id, v_caller.agent_id, p_ids, clock_timestamp()) AS h
+          JOIN mnemo.memory AS m ON m.org_id = h.org_id AND m.id = h.id
+         ORDER BY m.id
+    LOOP
+        id := v_record.id;
+        event_id := mnemo._new_id();
+        -- What was asked stays within the organisation that asked.
+        v_salt := CASE WHEN v_record.origin_org_id = v_caller.org_id AND p_query IS NOT NULL
+            THEN uuid_send(gen_random_uuid()) END;
+        -- No hash of the record: it may be changing just now, and this event says nothing of it.
+        INSERT INTO mnemo.event (
+            org_id, id, agent_id, event_type, memory_org_id, memory_id, actor_org_id,
+            actor_agent_id, happened_at, content_hash, changes, note_hash
+        )
+        VALUES (
+            v_record.origin_org_id, event_id, v_record.agent_id, 'memory_read', v_record.org_id, id,
+            v_caller.org_id, v_caller.agent_id, now(), NULL, '{}',
+            mnemo._note_hash(v_salt, p_query)
+        );
+        IF v_salt IS NOT NULL THEN
+            INSERT INTO mnemo.event_note (org_id, event_id, salt, note)
+            VALUES (v_record.origin_org_id, log_read.event_id, v_salt, p_query);
+        END IF;
+        PERFORM mnemo._seal_if_many(v_record.origin_org_id, v_record.agent_id, 1);
+        RETURN NEXT;
+    END LOOP;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.log_read(uuid[], text, text, text) IS
+    'Writes an event memory_read for each of these records, memories or plans, that the acting agent '
+    'may read: recall itself writes nothing. The event is in the chain of the record''s owner. '
+    'p_query: what was asked, kept beside the event as a note that the owner and administrators '
+    'see in history and that goes when the record is erased; NULL for none; not kept for global '
+    'records of other organisations. Returns the id of each record and of its event, all or '
+    'nothing. Errors: 42501 no access; MN001 unknown, gone or invisible id; 22023 NULL, empty '
+    'list, NULL element, blank p_query; 54000 over 10,000 ids or a query over 100,000 characters.';
 
 -- part: 600_plan_keys.sql
 -- Lookup keys: prefix filtering for exact set similarity.

@@ -36,7 +36,16 @@ RETURN CASE p_set
     WHEN 'retention_status' THEN ARRAY['removed', 'broken']
     WHEN 'level' THEN ARRAY['application', 'tenant', 'admin']
     WHEN 'recall_strategy' THEN ARRAY['lexical', 'hybrid', 'exact', 'recent']
-    WHEN 'forget_strategy' THEN ARRAY['soft_delete']
+    WHEN 'forget_strategy' THEN ARRAY['soft_delete', 'hard_delete', 'archive', 'redact']
+    WHEN 'forget_status' THEN ARRAY['deleted', 'removed', 'archived', 'redacted']
+    WHEN 'erased_kind' THEN ARRAY[
+        'memories', 'plans', 'grants', 'notes', 'terms', 'signatures', 'idempotency_keys',
+        'delegations'
+    ]
+    WHEN 'sweep_task' THEN ARRAY[
+        'expired', 'purged', 'grants', 'delegations', 'idempotency_keys', 'terms', 'events'
+    ]
+    WHEN 'touch_status' THEN ARRAY['touched', 'busy']
     WHEN 'guard' THEN ARRAY['strict', 'meaning', 'off']
     WHEN 'recall_reason' THEN ARRAY[
         'exact', 'similar', 'none_similar', 'guarded', 'disabled', 'blank_query'

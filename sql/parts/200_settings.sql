@@ -26,6 +26,7 @@ RETURN CASE p_name
     WHEN 'guard' THEN 'strict'
     WHEN 'default_agent_id' THEN 'default'
     WHEN 'default_org_id' THEN 'default'
+    WHEN 'purge_after' THEN '30 days'
 END;
 COMMENT ON FUNCTION mnemo._setting_default(text) IS
     'The default of a setting; NULL for a name that is no setting.';

@@ -83,10 +83,14 @@ CREATE TABLE mnemo.memory (
     CONSTRAINT memory_quarantine_reason_check CHECK (quarantined OR quarantine_reason IS NULL),
     CONSTRAINT memory_redacted_at_check CHECK (
         CASE WHEN redacted_at IS NULL THEN content IS NOT NULL AND nonce IS NOT NULL
-        ELSE content IS NULL AND nonce IS NULL AND metadata = '{}' AND deleted_at IS NOT NULL END
+        ELSE content IS NULL AND nonce IS NULL AND metadata = '{}' AND deleted_at IS NOT NULL
+            AND tags <@ ARRAY[mnemo._reserved_tag()] AND source_id IS NULL AND thread_id IS NULL
+            AND created_by IS NULL AND quarantine_reason IS NULL AND subject IS NULL
+            AND predicate IS NULL AND entities = '{}' AND aliases = '{}' AND location IS NULL END
     ),
     CONSTRAINT memory_experience_plan_check CHECK (
-        CASE WHEN tags @> ARRAY[mnemo._reserved_tag()] OR metadata ? mnemo._reserved_key()
+        CASE WHEN redacted_at IS NULL
+            AND (tags @> ARRAY[mnemo._reserved_tag()] OR metadata ? mnemo._reserved_key())
         THEN tags @> ARRAY[mnemo._reserved_tag()] AND metadata ? mnemo._reserved_key()
             AND memory_type = 'procedural' AND source_type = 'system'
             AND mnemo._is_plan_payload(metadata -> mnemo._reserved_key())
@@ -111,16 +115,24 @@ CREATE INDEX memory_expires_at_idx ON mnemo.memory (org_id, expires_at)
     WHERE expires_at IS NOT NULL AND deleted_at IS NULL;
 CREATE INDEX memory_deleted_idx ON mnemo.memory (org_id, origin_org_id, agent_id)
     WHERE deleted_at IS NOT NULL;
+CREATE INDEX memory_deleted_at_idx ON mnemo.memory (org_id, deleted_at)
+    WHERE deleted_at IS NOT NULL AND redacted_at IS NULL;
 
 -- The planner's statistics of these columns would keep people's words after erasure.
 ALTER TABLE mnemo.memory
     ALTER COLUMN content SET STATISTICS 0,
+    ALTER COLUMN tags SET STATISTICS 0,
     ALTER COLUMN metadata SET STATISTICS 0,
+    ALTER COLUMN source_id SET STATISTICS 0,
+    ALTER COLUMN thread_id SET STATISTICS 0,
+    ALTER COLUMN created_by SET STATISTICS 0,
+    ALTER COLUMN quarantine_reason SET STATISTICS 0,
     ALTER COLUMN subject SET STATISTICS 0,
     ALTER COLUMN predicate SET STATISTICS 0,
     ALTER COLUMN entities SET STATISTICS 0,
     ALTER COLUMN aliases SET STATISTICS 0,
-    ALTER COLUMN location SET STATISTICS 0;
+    ALTER COLUMN location SET STATISTICS 0,
+    ALTER COLUMN nonce SET STATISTICS 0;
 
 COMMENT ON TABLE mnemo.memory IS
     'One row a record, plans included. Written by the functions of this schema only.';

@@ -13,6 +13,7 @@ CREATE TABLE mnemo.acl (
     CONSTRAINT acl_permission_check CHECK (mnemo._is_label('permission', permission))
 );
 CREATE INDEX acl_agent_id_idx ON mnemo.acl (org_id, agent_id);
+CREATE INDEX acl_expires_at_idx ON mnemo.acl (org_id, expires_at) WHERE expires_at IS NOT NULL;
 COMMENT ON TABLE mnemo.acl IS 'Grants on single records to agents of the same organisation.';
 COMMENT ON COLUMN mnemo.acl.org_id IS 'Organisation of the record and of the agent.';
 COMMENT ON COLUMN mnemo.acl.memory_id IS 'The record.';
@@ -63,3 +64,6 @@ COMMENT ON COLUMN mnemo.delegation.max_depth IS 'How many times it may be passed
 COMMENT ON COLUMN mnemo.delegation.created_at IS 'When it was given.';
 COMMENT ON COLUMN mnemo.delegation.expires_at IS 'Until when it holds, exclusive; NULL for no end.';
 COMMENT ON COLUMN mnemo.delegation.revoked_at IS 'When it was taken back; NULL while it holds.';
+
+-- The planner's statistics would keep people's words after erasure.
+ALTER TABLE mnemo.delegation ALTER COLUMN tag SET STATISTICS 0;

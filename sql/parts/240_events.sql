@@ -100,3 +100,10 @@ COMMENT ON COLUMN mnemo.idempotency.agent_id IS 'Agent that owns the key.';
 COMMENT ON COLUMN mnemo.idempotency.key IS 'The caller''s key, compared exactly.';
 COMMENT ON COLUMN mnemo.idempotency.memory_org_id IS 'org_id of the record.';
 COMMENT ON COLUMN mnemo.idempotency.memory_id IS 'Id of the record.';
+
+-- The planner's statistics of these columns would keep people's words after erasure, or the salt
+-- that hides them.
+ALTER TABLE mnemo.event_note
+    ALTER COLUMN note SET STATISTICS 0,
+    ALTER COLUMN salt SET STATISTICS 0;
+ALTER TABLE mnemo.idempotency ALTER COLUMN key SET STATISTICS 0;

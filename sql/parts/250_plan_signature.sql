@@ -61,3 +61,16 @@ COMMENT ON COLUMN mnemo.plan_signature.expires_at IS
 COMMENT ON COLUMN mnemo.plan_signature.grantee_agent_id IS
     'Agent that the row was added for by a grant; NULL for the plan''s own audience.';
 COMMENT ON COLUMN mnemo.plan_signature.signature_version IS 'Version of the signature rules.';
+
+-- The planner's statistics of what is made of people's words would confirm a guess after erasure.
+ALTER TABLE mnemo.plan_signature
+    ALTER COLUMN context SET STATISTICS 0,
+    ALTER COLUMN signature SET STATISTICS 0,
+    ALTER COLUMN digest SET STATISTICS 0,
+    ALTER COLUMN sketch SET STATISTICS 0,
+    ALTER COLUMN keys SET STATISTICS 0,
+    ALTER COLUMN guard_meaning SET STATISTICS 0,
+    ALTER COLUMN guard_values SET STATISTICS 0,
+    ALTER COLUMN guard_names SET STATISTICS 0;
+ALTER INDEX mnemo.plan_signature_digest_idx ALTER COLUMN 1 SET STATISTICS 0;
+ALTER INDEX mnemo.plan_signature_guard_idx ALTER COLUMN 1 SET STATISTICS 0;

@@ -3,6 +3,7 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN ARRAY[
     'configure', 'grant_access', 'revoke_access', 'bind_role', 'unbind_role',
     'export_records', 'import_records', 'read_events', 'seal', 'retain_events', 'chain_heads',
+    'sweep',
     'health', 'rebuild_signatures'
 ];
 COMMENT ON FUNCTION mnemo._admin_functions() IS

@@ -24,6 +24,12 @@ BEGIN
                 'experience_memory must be on or off; got ' || mnemo._shown(p_value),
                 'SELECT mnemo.configure(''experience_memory'', ''on'')');
         END IF;
+    ELSIF p_name = 'purge_after' THEN
+        IF p_value COLLATE "C" !~ '^(never|[0-9]{1,6} (minutes|hours|days))$' THEN
+            RETURN mnemo._argument('p_value',
+                'purge_after must be never or a time like 30 days; got ' || mnemo._shown(p_value),
+                'write a whole number of minutes, hours or days: 30 days');
+        END IF;
     ELSIF p_name = 'guard' THEN
         RETURN mnemo._label_problem('p_value', 'guard', p_value);
     ELSE
@@ -47,7 +53,7 @@ BEGIN
         PERFORM mnemo._raise_argument('p_name',
             'p_name must be the name of a setting; got ' || mnemo._shown(p_name),
             'experience_memory, similarity_threshold, minimum_threshold, success_threshold, '
-            'guard, default_agent_id or default_org_id');
+            'guard, default_agent_id, default_org_id or purge_after');
     END IF;
 END
 $fn$;
@@ -90,7 +96,8 @@ COMMENT ON FUNCTION mnemo.configure(text, text, text) IS
     'goes back to the default (for an organisation: to the database''s value). Returns the value '
     'in force. Settings: experience_memory (off), similarity_threshold (0.7), minimum_threshold '
     '(0.3; a recall that names no threshold uses the greater of the two), success_threshold (0.5), '
-    'guard (strict), default_agent_id (default), default_org_id (default). Level admin only. Errors: 42501 not an administrator; 22023 unknown name, value '
+    'guard (strict), default_agent_id (default), default_org_id (default), purge_after (30 days: how '
+    'long mnemo.sweep keeps deleted records; never: for good). Level admin only. Errors: 42501 not an administrator; 22023 unknown name, value '
     'out of range.';
 
 CREATE FUNCTION mnemo.setting(

@@ -102,7 +102,8 @@ def change(conn: psycopg.Connection, record: UUID, event_type: str, assignments:
 
 REDACTED = (
     "content = NULL, metadata = '{}', nonce = NULL, tags = '{}', subject = NULL, predicate = NULL,"
-    " entities = '{}', aliases = '{}', location = NULL, quarantined = false,"
+    " entities = '{}', aliases = '{}', location = NULL, quarantined = false, source_id = NULL,"
+    " thread_id = NULL, created_by = NULL,"
     " quarantine_reason = NULL, deleted_at = now(), redacted_at = now()"
 )
 

@@ -201,9 +201,10 @@ def test_redaction_leaves_a_record_that_verifies(chain_db: psycopg.Connection) -
     assert findings(chain_db) == []
     assert scalar(chain_db, "SELECT content_hash FROM mnemo.memory") == hash_before
     # What redaction left is still bound.
-    for tampering in ("thread_id = 't2'", "memory_type = 'semantic'", "importance = 0.8",
-                      "redacted_at = now() + interval '1 s'", "source_id = 'x'",
-                      "created_at = created_at + interval '1 us'", "tags = '{x}'"):  # fmt: skip
+    for tampering in ("source_type = 'human'", "memory_type = 'semantic'", "importance = 0.8",
+                      "redacted_at = now() + interval '1 s'", "kind = 'project'",
+                      "created_at = created_at + interval '1 us'",
+                      "tags = '{__experience_plan__}'"):  # fmt: skip
         with chain_db.transaction(force_rollback=True):
             chain_db.execute(f"UPDATE mnemo.memory SET {tampering}")
             assert [found[3] for found in findings(chain_db)] == ["column_changed"], tampering

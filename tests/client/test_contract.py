@@ -40,6 +40,7 @@ CONVERSIONS: dict[Any, tuple[Any, str]] = {
     _wire.interval: (None, "interval"),
     _wire.vector: ([0.5], "text"),
     _wire.json_object: ({}, "jsonb"),
+    _wire.criteria: ({}, "jsonb"),
     _wire.json_list: ([], "jsonb"),
     _wire.json_lines: ([], "jsonb"),
 }

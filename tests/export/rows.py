@@ -127,7 +127,9 @@ def change(
         " WHERE m.org_id = %s AND m.id = %s", org, id)  # fmt: skip
     if index % 9 == 4:
         sql(conn, "UPDATE mnemo.memory SET redacted_at = now(), deleted_at = now(), content = NULL,"
-            f" nonce = NULL, metadata = '{{}}' {where}", org, id)  # fmt: skip
+            " nonce = NULL, metadata = '{}', tags = tags[:0], source_id = NULL, thread_id = NULL,"
+            " created_by = NULL, quarantine_reason = NULL, subject = NULL, predicate = NULL,"
+            f" entities = '{{}}', aliases = '{{}}', location = NULL {where}", org, id)  # fmt: skip
 
 
 def others(

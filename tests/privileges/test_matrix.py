@@ -29,13 +29,14 @@ from tests.privileges.helpers import (
 # PURE: everybody with a level. Level admin, the owner, superusers:
 ADMINISTRATION = {
     "configure", "grant_access", "revoke_access", "bind_role", "unbind_role", "export_records",
-    "import_records", "read_events", "seal", "retain_events", "chain_heads",
+    "import_records", "read_events", "seal", "retain_events", "chain_heads", "sweep",
 }  # fmt: skip
 # Level application and admin; tenants inside their binding.
 DATA = {
     "setting", "remember", "get_memories", "recall", "forget", "share", "unshare",
     "check_permission", "remember_plan", "remember_plans", "recall_plan", "recall_plans",
     "get_plan", "list_plans", "explain_recall_plan", "history", "verify_chain", "export_chain",
+    "forget_where", "forget_subject", "touch", "log_read",
 }  # fmt: skip
 RULES = (
     dict.fromkeys(PURE, "pure")

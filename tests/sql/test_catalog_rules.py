@@ -29,7 +29,7 @@ READING = {
 WRITING = {
     "configure", "grant_access", "revoke_access", "bind_role", "unbind_role",
     "remember", "forget", "share", "unshare", "remember_plan", "remember_plans", "import_records",
-    "seal", "retain_events",
+    "seal", "retain_events", "forget_where", "forget_subject", "sweep", "touch", "log_read",
 }  # fmt: skip
 # Tables whose key does not start with org_id, with the reason.
 WITHOUT_ORGANISATION = {"role_level": "roles belong to the server, their level to the database"}
