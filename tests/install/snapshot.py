@@ -137,7 +137,8 @@ def of(conn: psycopg.Connection[Any]) -> Snapshot:
     """The same as seen inside a transaction that has begun or begins here."""
     conn.execute(
         "SET LOCAL search_path = pg_catalog; SET LOCAL IntervalStyle = 'postgres';"
-        " SET LOCAL DateStyle = 'ISO'; SET LOCAL extra_float_digits = 1;"
+        " SET LOCAL DateStyle = 'ISO'; SET LOCAL TimeZone = 'UTC';"
+        " SET LOCAL extra_float_digits = 1;"
         " SET LOCAL standard_conforming_strings = on; SET LOCAL bytea_output = 'hex'"
     )
     found: Snapshot = {}
