@@ -319,6 +319,9 @@ RETURN CASE p_set
     ]
     WHEN 'guard_class' THEN ARRAY['meaning', 'values']
     WHEN 'plan_status' THEN ARRAY['stored', 'below_threshold', 'quarantined', 'repeated', 'failed']
+    WHEN 'update_status' THEN ARRAY['updated', 'unchanged', 'quarantined']
+    WHEN 'quarantine_status' THEN ARRAY['released', 'purged']
+    WHEN 'rule_origin' THEN ARRAY['builtin', 'database', 'organisation']
     WHEN 'on_error' THEN ARRAY['abort', 'skip']
 END;
 COMMENT ON FUNCTION mnemo._labels(text) IS
@@ -3907,6 +3910,39 @@ COMMENT ON COLUMN mnemo.delegation.revoked_at IS 'When it was taken back; NULL w
 -- The planner's statistics would keep people's words after erasure.
 ALTER TABLE mnemo.delegation ALTER COLUMN tag SET STATISTICS 0;
 
+-- part: 232_poisoning.sql
+CREATE TABLE mnemo.poisoning_rule (
+    org_id text NOT NULL,
+    name text NOT NULL,
+    pattern text,
+    weight double precision,
+    applies_to text[],
+    enabled boolean NOT NULL,
+    updated_at timestamptz NOT NULL,
+    CONSTRAINT poisoning_rule_pkey PRIMARY KEY (org_id, name),
+    CONSTRAINT poisoning_rule_org_id_check CHECK (org_id = '*' OR mnemo._is_identifier(org_id)),
+    CONSTRAINT poisoning_rule_weight_check CHECK (weight BETWEEN 0 AND 1)
+);
+COMMENT ON TABLE mnemo.poisoning_rule IS
+    'Rules of poisoning that an administrator added, changed or switched off; those built in are '
+    'in _builtin_rules.';
+COMMENT ON COLUMN mnemo.poisoning_rule.org_id IS
+    'Organisation that the rule holds for; * for the whole database.';
+COMMENT ON COLUMN mnemo.poisoning_rule.name IS
+    'Name of the rule; that of a built-in rule changes it.';
+COMMENT ON COLUMN mnemo.poisoning_rule.pattern IS
+    'Regular expression; NULL for that of the built-in rule.';
+COMMENT ON COLUMN mnemo.poisoning_rule.weight IS
+    'What a hit adds, 0 to 1; NULL for the weight of the built-in rule.';
+COMMENT ON COLUMN mnemo.poisoning_rule.applies_to IS
+    'Source types, and plan for plans, that it is asked for; NULL for those of the built-in rule, '
+    'of a rule of its own for all.';
+COMMENT ON COLUMN mnemo.poisoning_rule.enabled IS 'False for a rule that is switched off.';
+COMMENT ON COLUMN mnemo.poisoning_rule.updated_at IS 'When it was last set.';
+
+CREATE INDEX memory_quarantined_idx ON mnemo.memory (org_id, origin_org_id, id)
+    WHERE quarantined AND deleted_at IS NULL;
+
 -- part: 240_events.sql
 CREATE TABLE mnemo.event (
     org_id text NOT NULL,
@@ -4659,7 +4695,8 @@ RETURN ARRAY[
     'configure', 'grant_access', 'revoke_access', 'bind_role', 'unbind_role',
     'export_records', 'import_records', 'read_events', 'seal', 'retain_events', 'chain_heads',
     'sweep',
-    'health', 'rebuild_signatures'
+    'health', 'rebuild_signatures',
+    'release', 'purge', 'set_poisoning_rule', 'remove_poisoning_rule', 'poisoning_rules'
 ];
 COMMENT ON FUNCTION mnemo._admin_functions() IS
     'The public functions that only level admin may call; every level may call the others.';
@@ -5163,7 +5200,9 @@ COMMENT ON FUNCTION mnemo._content_hash(mnemo.memory) IS
 -- part: 410_write.sql
 CREATE FUNCTION mnemo._write_memories(
     p_records mnemo.memory[],
-    p_event_type text
+    p_event_type text,
+    p_actor_org_id text DEFAULT NULL,
+    p_actor_agent_id text DEFAULT NULL
 )
 RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -5173,17 +5212,32 @@ SET extra_float_digits = 1
 AS $fn$
 DECLARE
     v_owner record;
+    v_record mnemo.memory;
 BEGIN
     INSERT INTO mnemo.memory SELECT r.* FROM unnest(p_records) AS r;
-    PERFORM mnemo._index_terms(p_records);
+    -- Plans have no terms, and an earlier version is never recalled.
+    IF p_event_type <> 'plan_write' AND p_records[1].consolidation_state <> 'archived' THEN
+        PERFORM mnemo._index_terms(p_records);
+    END IF;
     INSERT INTO mnemo.event (
         org_id, id, agent_id, event_type, memory_org_id, memory_id, actor_org_id, actor_agent_id,
         happened_at, content_hash, changes
     )
     SELECT r.origin_org_id, mnemo._new_id(), r.agent_id, p_event_type, r.org_id, r.id,
-           r.origin_org_id, r.agent_id, now(), r.content_hash,
-           mnemo._bound_state(r)
+           coalesce(p_actor_org_id, r.origin_org_id), coalesce(p_actor_agent_id, r.agent_id),
+           now(), r.content_hash, mnemo._bound_state(r)
       FROM unnest(p_records) AS r;
+    FOREACH v_record IN ARRAY p_records LOOP
+        IF v_record.quarantined THEN
+            PERFORM mnemo._write_quarantined(v_record,
+                coalesce(p_actor_org_id, v_record.origin_org_id),
+                coalesce(p_actor_agent_id, v_record.agent_id));
+        END IF;
+    END LOOP;
+    IF cardinality(p_records) = 1 THEN
+        PERFORM mnemo._seal_if_many(v_record.origin_org_id, v_record.agent_id, 1);
+        RETURN;
+    END IF;
     FOR v_owner IN
         SELECT r.origin_org_id AS org_id, r.agent_id, count(*) AS events
           FROM unnest(p_records) AS r
@@ -5194,39 +5248,67 @@ BEGIN
     END LOOP;
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._write_memories(mnemo.memory[], text) IS
-    'Writes complete records and the event of each, the owner acting. The only way a record comes '
-    'into being.';
+COMMENT ON FUNCTION mnemo._write_memories(mnemo.memory[], text, text, text) IS
+    'Writes complete records, live or archived ones, and the events of each, the owner acting where '
+    'no actor is named. The only way a record comes into being, but for import.';
 
 CREATE FUNCTION mnemo._write_event(
     p_record mnemo.memory,
     p_event_type text,
     p_actor_org_id text,
     p_actor_agent_id text,
-    p_changes jsonb
+    p_changes jsonb,
+    p_note text DEFAULT NULL
 )
 RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 SET extra_float_digits = 1
 AS $fn$
+DECLARE
+    v_id uuid := mnemo._next_event_id(p_record.org_id, p_record.id);
+    v_salt bytea := CASE WHEN p_note IS NOT NULL THEN uuid_send(gen_random_uuid()) END;
 BEGIN
     INSERT INTO mnemo.event (
         org_id, id, agent_id, event_type, memory_org_id, memory_id, actor_org_id, actor_agent_id,
-        happened_at, content_hash, changes
+        happened_at, content_hash, changes, note_hash
     )
     VALUES (
-        p_record.origin_org_id, mnemo._next_event_id(p_record.org_id, p_record.id),
-        p_record.agent_id, p_event_type,
+        p_record.origin_org_id, v_id, p_record.agent_id, p_event_type,
         p_record.org_id, p_record.id, p_actor_org_id, p_actor_agent_id, now(),
-        p_record.content_hash, p_changes
+        p_record.content_hash, p_changes, mnemo._note_hash(v_salt, p_note)
     );
+    IF p_note IS NOT NULL THEN
+        INSERT INTO mnemo.event_note (org_id, event_id, salt, note)
+        VALUES (p_record.origin_org_id, v_id, v_salt, p_note);
+    END IF;
     PERFORM mnemo._seal_if_many(p_record.origin_org_id, p_record.agent_id, 1);
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._write_event(mnemo.memory, text, text, text, jsonb) IS
+COMMENT ON FUNCTION mnemo._write_event(mnemo.memory, text, text, text, jsonb, text) IS
     'Writes the event of a change to a record; p_changes holds the columns that it set, as labels, '
-    'numbers and microseconds only.';
+    'numbers and microseconds only, p_note free text that can be erased.';
+
+CREATE FUNCTION mnemo._write_quarantined(
+    p_record mnemo.memory,
+    p_actor_org_id text,
+    p_actor_agent_id text
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    PERFORM mnemo._write_event(
+        p_record, 'memory_quarantined', p_actor_org_id, p_actor_agent_id,
+        jsonb_build_object('quarantined', true, 'quarantine_reason', mnemo._reason_hash(p_record),
+            'rules', string_to_array(regexp_replace(
+                p_record.quarantine_reason, ' [0-9.]+', '', 'g'), ', '))
+    );
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._write_quarantined(mnemo.memory, text, text) IS
+    'Writes the event of a record that the rules of poisoning hold back, with their names.';
 
 CREATE FUNCTION mnemo._raise_busy_key() RETURNS void
 LANGUAGE sql VOLATILE PARALLEL SAFE
@@ -5512,6 +5594,16 @@ $fn$;
 COMMENT ON FUNCTION mnemo._new_record(text, text, text, interval) IS
     'A record with id, owner, nonce and every default set; content, type and source are missing.';
 
+CREATE FUNCTION mnemo._default_ttl(
+    p_memory_type text
+)
+RETURNS interval
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE p_memory_type WHEN 'working' THEN interval '1 hour' END;
+COMMENT ON FUNCTION mnemo._default_ttl(text) IS
+    'How long a memory of this type lives where nothing else is said: working memory is for the '
+    'task at hand; NULL for ever.';
+
 CREATE FUNCTION mnemo.remember(
     p_content text,
     p_scope text DEFAULT NULL,
@@ -5564,8 +5656,7 @@ BEGIN
     END IF;
     v_record := mnemo._new_record(
         coalesce(p_scope, 'private'), v_caller.org_id, v_caller.agent_id,
-        -- Working memory is for the task at hand.
-        coalesce(p_ttl, CASE p_memory_type WHEN 'working' THEN interval '1 hour' END)
+        coalesce(p_ttl, mnemo._default_ttl(p_memory_type))
     );
     v_record.content := p_content;
     v_record.memory_type := coalesce(p_memory_type, 'episodic');
@@ -5590,7 +5681,7 @@ BEGIN
     PERFORM mnemo._raise_problem(
         mnemo._first_problem(ARRAY[mnemo._memory_problem(v_record), v_problem])
     );
-    v_record := mnemo._normalised(v_record);
+    v_record := mnemo._screen(mnemo._normalised(v_record));
     IF p_idempotency_key IS NOT NULL THEN
         v_first := mnemo._first_record(v_record, p_idempotency_key, '{}');
         IF v_first.id <> v_record.id THEN
@@ -5603,7 +5694,9 @@ BEGIN
         END IF;
     END IF;
     PERFORM mnemo._write_memories(ARRAY[v_record], 'memory_write');
-    RETURN QUERY SELECT v_record.id, v_record.content_hash, 'stored';
+    RETURN QUERY
+    SELECT v_record.id, v_record.content_hash,
+           CASE WHEN v_record.quarantined THEN 'quarantined' ELSE 'stored' END;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo.remember(
@@ -5616,10 +5709,1489 @@ COMMENT ON FUNCTION mnemo.remember(
     'episodic, importance 0.5, no tags, metadata {}, source agent, status active, valid from now. '
     'p_ttl: until it expires (working memory: 1 hour; others: never). Subject and predicate are '
     'normalised. The same p_idempotency_key of the same agent again returns the first answer with '
-    'status repeated and writes nothing. Returns id, SHA-256 of the record, status stored or '
-    'repeated. Errors: 42501 no access, or scope global by a tenant; 22023 bad argument, reserved '
+    'status repeated and writes nothing. Returns id, SHA-256 of the record, status stored, '
+    'quarantined (kept, and held back from every recall by a rule against poisoning) or repeated. '
+    'Errors: 42501 no access, or scope global by a tenant; 22023 bad argument, reserved '
     'tag or key; 54000 over a limit; 55000 embedding given but not enabled; 40001 the key was used '
     'by a concurrent transaction.';
+
+-- part: 422_elements.sql
+-- Records as JSON objects: elements of mnemo.remember_many, changes of mnemo.update_memory.
+
+CREATE FUNCTION mnemo._is_time(
+    p_text text
+)
+RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_year integer;
+BEGIN
+    -- Checked beforehand, because a failed cast could only be caught in a subtransaction.
+    IF coalesce(p_text COLLATE "C" !~ (
+        '^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])[T ]([01][0-9]|2[0-3]):[0-5][0-9]'
+        '(:[0-5][0-9]([.][0-9]{1,6})?)?(Z|[+-](0[0-9]|1[0-5])(:?[0-5][0-9])?)$'), true)
+    THEN
+        RETURN false;
+    END IF;
+    v_year := left(p_text, 4)::integer;
+    RETURN v_year > 0 AND substr(p_text, 9, 2)::integer <= CASE
+        WHEN substr(p_text, 6, 2) IN ('04', '06', '09', '11') THEN 30
+        WHEN substr(p_text, 6, 2) <> '02' THEN 31
+        WHEN v_year % 4 = 0 AND (v_year % 100 <> 0 OR v_year % 400 = 0) THEN 29
+        ELSE 28
+    END;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._is_time(text) IS
+    'Whether a text is a time in ISO 8601 with its zone, such as 2026-01-31T09:00:00Z or '
+    '2026-01-31 09:00+05:30, which every session reads alike. False for NULL.';
+
+CREATE FUNCTION mnemo._value_problem(
+    p_key text,
+    p_value jsonb
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_type text := jsonb_typeof(p_value);
+BEGIN
+    IF v_type = 'null' OR p_key = 'metadata' THEN
+        RETURN NULL;
+    ELSIF p_key IN ('tags', 'entities', 'aliases') THEN
+        IF v_type <> 'array'
+            OR p_value @? 'strict $[*] ? (@.type() != "string" && @.type() != "null")'
+        THEN
+            RETURN mnemo._argument('p_' || p_key, p_key || ' must be an array of strings',
+                'quote the elements');
+        END IF;
+    ELSIF p_key IN ('importance', 'confidence') THEN
+        IF v_type <> 'number' THEN
+            RETURN mnemo._argument('p_' || p_key, p_key || ' must be a number; got ' || v_type,
+                'JSON has no NaN and no infinity');
+        ELSIF abs((p_value #>> '{}')::numeric) NOT BETWEEN 1e-300 AND 1e300
+            AND (p_value #>> '{}')::numeric <> 0
+        THEN
+            RETURN mnemo._argument('p_' || p_key,
+                p_key || ' is outside the range of double precision', 'use 0 to 1');
+        END IF;
+    ELSIF v_type <> 'string' THEN
+        RETURN mnemo._argument('p_' || p_key, p_key || ' must be a string; got ' || v_type,
+            'quote the value');
+    ELSIF p_key = 'ttl' THEN
+        IF NOT mnemo._is_interval(p_value #>> '{}') THEN
+            RETURN mnemo._argument('p_ttl', 'ttl must be an interval as text; got '
+                || mnemo._shown(p_value::text), 'such as "30 days", "PT1H30M" or "12:00:00"');
+        END IF;
+    ELSIF p_key IN ('valid_from', 'valid_to') THEN
+        IF NOT mnemo._is_time(p_value #>> '{}') THEN
+            RETURN mnemo._argument('p_' || p_key,
+                p_key || ' must be a time in ISO 8601 with its zone; got '
+                    || mnemo._shown(p_value::text),
+                'such as "2026-01-31T09:00:00Z"');
+        END IF;
+    END IF;
+    RETURN NULL;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._value_problem(text, jsonb) IS
+    'The problem of a JSON value that is not of the type of the parameter of mnemo.remember with '
+    'this name; NULL, for null too, for none.';
+
+CREATE FUNCTION mnemo._object_problem(
+    p_parameter text,
+    p_object jsonb,
+    p_keys text[],
+    p_hint text
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_key text;
+    v_value jsonb;
+    v_problem mnemo._problem;
+BEGIN
+    IF jsonb_typeof(p_object) IS DISTINCT FROM 'object' THEN
+        RETURN mnemo._argument(p_parameter,
+            CASE p_parameter WHEN 'p_records' THEN 'an element' ELSE p_parameter END
+                || ' must be a JSON object; got ' || coalesce(jsonb_typeof(p_object), 'NULL'),
+            p_hint);
+    END IF;
+    FOR v_key, v_value IN SELECT e.key, e.value FROM jsonb_each(p_object) AS e LOOP
+        IF v_key <> ALL (p_keys) THEN
+            RETURN mnemo._argument(p_parameter, 'unknown key ' || mnemo._shown(v_key), p_hint);
+        END IF;
+        v_problem := mnemo._value_problem(v_key, v_value);
+        IF v_problem.code IS NOT NULL THEN
+            RETURN v_problem;
+        END IF;
+    END LOOP;
+    RETURN NULL;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._object_problem(text, jsonb, text[], text) IS
+    'The problem of a record as JSON: no object, a key that is not among p_keys, a value of the '
+    'wrong type; NULL for none.';
+
+CREATE FUNCTION mnemo._record_keys() RETURNS text[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ARRAY[
+    'content', 'scope', 'memory_type', 'importance', 'tags', 'metadata', 'source_type', 'source_id',
+    'thread_id', 'created_by', 'ttl', 'kind', 'subject', 'predicate', 'entities', 'aliases',
+    'location', 'confidence', 'status', 'valid_from', 'valid_to', 'temporal_scope', 'embedding',
+    'model', 'idempotency_key'
+];
+COMMENT ON FUNCTION mnemo._record_keys() IS
+    'The keys of an element of mnemo.remember_many: the parameters of mnemo.remember without p_.';
+
+CREATE FUNCTION mnemo._record_of(
+    p_element jsonb,
+    p_base mnemo.memory,
+    p_level text,
+    OUT record mnemo.memory,
+    OUT problem mnemo._problem
+)
+LANGUAGE plpgsql VOLATILE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_element jsonb := p_element;
+    v_ttl interval;
+BEGIN
+    problem := coalesce(
+        -- Access before the form of the element.
+        CASE WHEN p_level = 'tenant' THEN
+            nullif(mnemo._scope_problem(p_level, p_element ->> 'scope'),
+                mnemo._scope_problem('admin', p_element ->> 'scope'))
+        END,
+        mnemo._object_problem('p_records', p_element, mnemo._record_keys(),
+            'keys are the parameters of mnemo.remember without p_')
+    );
+    IF problem.code IS NOT NULL THEN
+        RETURN;
+    END IF;
+    IF v_element @? '$.* ? (@ == null)' THEN
+        -- As with NULL, the default holds.
+        SELECT coalesce(jsonb_object_agg(e.key, e.value), '{}') INTO v_element
+          FROM jsonb_each(v_element) AS e
+         WHERE e.value <> 'null';
+    END IF;
+    record := jsonb_populate_record(p_base, v_element);
+    record.id := mnemo._new_id();
+    record.nonce := uuid_send(gen_random_uuid());
+    IF record.scope = 'global' THEN
+        record.org_id := '*';
+    END IF;
+    v_ttl := coalesce((v_element ->> 'ttl')::interval, mnemo._default_ttl(record.memory_type));
+    problem := mnemo._first_problem(ARRAY[
+        mnemo._scope_problem(p_level, record.scope),
+        mnemo._embedding_problem(v_element ->> 'embedding', v_element ->> 'model'),
+        mnemo._ttl_problem(v_ttl),
+        mnemo._texts_problem(
+            ARRAY['p_idempotency_key'], ARRAY[v_element ->> 'idempotency_key'], 256),
+        mnemo._memory_problem(record)
+    ]);
+    IF problem.code IS NULL THEN
+        record.expires_at := now() + v_ttl;
+        record := mnemo._screen(mnemo._normalised(record));
+    END IF;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._record_of(jsonb, mnemo.memory, text) IS
+    'An element of mnemo.remember_many as the record to write, screened, or its problem. p_base: a '
+    'record of the owner with every default set.';
+
+CREATE FUNCTION mnemo._batch_problem(
+    p_parameter text,
+    p_elements jsonb,
+    p_on_error text
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    IF jsonb_typeof(p_elements) IS DISTINCT FROM 'array' THEN
+        RETURN mnemo._argument(p_parameter,
+            p_parameter || ' must be a JSON array; got '
+                || coalesce(jsonb_typeof(p_elements), 'NULL'),
+            'pass an array of objects');
+    ELSIF NOT mnemo._is_label('on_error', p_on_error) THEN
+        RETURN mnemo._label_problem('p_on_error', 'on_error', p_on_error);
+    ELSIF jsonb_array_length(p_elements) > 10000 THEN
+        RETURN mnemo._limit(p_parameter,
+            format('%s has %s elements, at most 10000 are allowed', p_parameter,
+                jsonb_array_length(p_elements)),
+            'split the batch');
+    END IF;
+    RETURN NULL;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._batch_problem(text, jsonb, text) IS
+    'The problem of a batch: no array, an unknown p_on_error, over 10,000 elements; NULL for none.';
+
+-- part: 425_update.sql
+CREATE FUNCTION mnemo._change_keys() RETURNS text[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ARRAY[
+    'content', 'importance', 'tags', 'metadata', 'ttl', 'scope', 'memory_type',
+    'consolidation_state', 'kind', 'subject', 'predicate', 'entities', 'aliases', 'location',
+    'confidence', 'status', 'valid_from', 'valid_to', 'temporal_scope'
+];
+COMMENT ON FUNCTION mnemo._change_keys() IS
+    'What mnemo.update_memory can change of a memory; of a plan tags, ttl and scope alone.';
+
+CREATE FUNCTION mnemo._within(
+    p_parameter text,
+    p_problem mnemo._problem
+)
+RETURNS mnemo._problem
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN (p_problem).code IS NOT NULL THEN ROW(
+    (p_problem).code, p_parameter || ': ' || regexp_replace((p_problem).message, '^p_', ''),
+    p_parameter, (p_problem).hint
+)::mnemo._problem END;
+COMMENT ON FUNCTION mnemo._within(text, mnemo._problem) IS
+    'The problem of a value that was given inside a parameter; NULL for NULL.';
+
+CREATE FUNCTION mnemo._changes_problem(
+    p_changes jsonb,
+    p_level text
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql VOLATILE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_probe mnemo.memory := mnemo._new_record('private', 'x', 'x', NULL);
+    v_problem mnemo._problem := mnemo._object_problem('p_changes', p_changes,
+        mnemo._change_keys(), 'keys are ' || array_to_string(mnemo._change_keys(), ', '));
+    v_key text;
+BEGIN
+    IF v_problem.code IS NOT NULL THEN
+        RETURN CASE v_problem.parameter WHEN 'p_changes' THEN v_problem
+            ELSE mnemo._within('p_changes', v_problem) END;
+    ELSIF p_changes = '{}' THEN
+        RETURN mnemo._argument('p_changes', 'p_changes must name at least one change',
+            'keys are ' || array_to_string(mnemo._change_keys(), ', '));
+    END IF;
+    FOREACH v_key IN ARRAY ARRAY['content', 'importance', 'tags', 'metadata', 'scope',
+        'memory_type', 'consolidation_state', 'entities', 'aliases', 'status', 'valid_from',
+        'temporal_scope']
+    LOOP
+        IF p_changes -> v_key = 'null' THEN
+            RETURN mnemo._argument('p_changes', 'p_changes: ' || v_key || ' must not be null',
+                'leave it out, or give it a value');
+        END IF;
+    END LOOP;
+    v_probe.content := 'x';
+    v_probe.memory_type := 'episodic';
+    v_probe.source_type := 'agent';
+    -- Before every time that valid_to could have: the record's own is looked at later.
+    v_probe.valid_from := timestamptz '0001-01-01 00:00:00+00 BC';
+    v_probe := jsonb_populate_record(v_probe, p_changes);
+    RETURN mnemo._within('p_changes', mnemo._first_problem(ARRAY[
+        mnemo._scope_problem(p_level, v_probe.scope),
+        CASE WHEN v_probe.scope = 'global' THEN
+            mnemo._argument('p_scope', 'scope of a record never becomes global',
+                'remember it anew with scope global')
+        END,
+        CASE WHEN v_probe.consolidation_state NOT IN ('raw', 'active', 'pending', 'consolidated')
+        THEN
+            mnemo._argument('p_consolidation_state',
+                'consolidation_state must be one of raw, active, pending, consolidated; got '
+                    || mnemo._shown(v_probe.consolidation_state),
+                'mnemo.forget takes a record out of use')
+        END,
+        mnemo._ttl_problem((p_changes ->> 'ttl')::interval),
+        mnemo._memory_problem(v_probe)
+    ]));
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._changes_problem(jsonb, text) IS
+    'The first problem of the changes of mnemo.update_memory, whatever the record; NULL for none.';
+
+CREATE FUNCTION mnemo._changed(
+    p_record mnemo.memory,
+    p_changes jsonb,
+    OUT record mnemo.memory,
+    OUT problem mnemo._problem
+)
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_key text;
+    v_is_plan boolean := p_record.tags @> ARRAY[mnemo._reserved_tag()];
+BEGIN
+    IF v_is_plan THEN
+        SELECT k.key INTO v_key
+          FROM jsonb_object_keys(p_changes) AS k(key)
+         WHERE k.key NOT IN ('tags', 'ttl', 'scope')
+         ORDER BY k.key
+         LIMIT 1;
+        IF FOUND THEN
+            problem := mnemo._argument('p_changes',
+                'p_changes: ' || v_key || ' of a plan cannot be changed',
+                'remember the plan anew with mnemo.remember_plan; tags, ttl and scope can be '
+                'changed');
+            RETURN;
+        END IF;
+    END IF;
+    record := jsonb_populate_record(p_record, p_changes);
+    IF v_is_plan AND p_changes ? 'tags' THEN
+        record.tags := ARRAY[mnemo._reserved_tag()] || record.tags;
+    END IF;
+    IF p_changes ? 'ttl' THEN
+        record.expires_at := now() + (p_changes ->> 'ttl')::interval;
+    END IF;
+    IF record.scope <> p_record.scope AND p_record.scope = 'global' THEN
+        problem := mnemo._argument('p_changes', 'p_changes: scope of a global record stays global',
+            'remember it anew in another scope');
+    ELSIF record.valid_to <= record.valid_from THEN
+        problem := mnemo._argument('p_changes', 'p_changes: valid_to must be after valid_from',
+            'give both, or leave valid_to out');
+    END IF;
+    record := mnemo._normalised(record);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._changed(mnemo.memory, jsonb) IS
+    'A record after checked changes, hashed but otherwise as it was, or the problem that they have '
+    'with it.';
+
+CREATE FUNCTION mnemo._keep_version(
+    p_record mnemo.memory,
+    p_actor_org_id text,
+    p_actor_agent_id text
+)
+RETURNS uuid
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    p_record.id := mnemo._new_id();
+    p_record.nonce := uuid_send(gen_random_uuid());
+    p_record.consolidation_state := 'archived';
+    p_record.status := 'superseded';
+    p_record.updated_at := now();
+    p_record.content_hash := mnemo._content_hash(p_record);
+    PERFORM mnemo._write_memories(ARRAY[p_record],
+        CASE WHEN p_record.tags @> ARRAY[mnemo._reserved_tag()] THEN 'plan_write'
+        ELSE 'memory_write' END, p_actor_org_id, p_actor_agent_id);
+    RETURN p_record.id;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._keep_version(mnemo.memory, text, text) IS
+    'Writes a record that is about to be changed once more under an id of its own, archived, so '
+    'that nothing recalls it, and returns that id.';
+
+-- part: 426_update_memory.sql
+CREATE FUNCTION mnemo._lock_changeable(
+    p_id uuid,
+    p_level text,
+    p_org_id text,
+    p_agent_id text,
+    p_permission text
+)
+RETURNS mnemo.memory
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_record mnemo.memory;
+BEGIN
+    PERFORM mnemo._require_permission('p_id', p_org_id, p_agent_id, ARRAY[p_id], p_permission);
+    SELECT m.* INTO v_record
+      FROM mnemo.memory AS m
+     WHERE m.org_id IN (p_org_id, '*') AND m.id = p_id
+       FOR UPDATE;
+    -- Waiting for the lock, the agent may have lost the permission, or the record.
+    PERFORM mnemo._require_permission('p_id', p_org_id, p_agent_id, ARRAY[p_id], p_permission);
+    IF p_level = 'tenant' AND v_record.org_id = '*' THEN
+        PERFORM mnemo._raise_access('a tenant may not change a record of scope global',
+            jsonb_build_object('parameter', 'p_id'), 'use a role of level application');
+    END IF;
+    RETURN v_record;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._lock_changeable(uuid, text, text, text, text) IS
+    'Locks and returns a record on which the agent holds a permission. Raises MN001, 42501.';
+
+CREATE FUNCTION mnemo._store_change(
+    p_before mnemo.memory,
+    p_after mnemo.memory,
+    p_keys text[],
+    p_actor_org_id text,
+    p_actor_agent_id text
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    UPDATE mnemo.memory AS m
+       SET scope = p_after.scope, memory_type = p_after.memory_type, content = p_after.content,
+           importance = p_after.importance, tags = p_after.tags, metadata = p_after.metadata,
+           consolidation_state = p_after.consolidation_state,
+           quarantined = p_after.quarantined, quarantine_reason = p_after.quarantine_reason,
+           version = p_after.version, prev_version_id = p_after.prev_version_id,
+           created_at = p_after.created_at, updated_at = now(), expires_at = p_after.expires_at,
+           kind = p_after.kind, subject = p_after.subject, predicate = p_after.predicate,
+           entities = p_after.entities, aliases = p_after.aliases, location = p_after.location,
+           confidence = p_after.confidence, status = p_after.status,
+           valid_from = p_after.valid_from, valid_to = p_after.valid_to,
+           temporal_scope = p_after.temporal_scope, content_hash = p_after.content_hash
+     WHERE m.org_id = p_before.org_id AND m.id = p_before.id;
+    PERFORM mnemo._write_event(p_after, 'memory_update', p_actor_org_id, p_actor_agent_id,
+        mnemo._bound_changes(p_before, p_after) || jsonb_build_object('columns', p_keys));
+    IF p_after.quarantined THEN
+        PERFORM mnemo._write_quarantined(p_after, p_actor_org_id, p_actor_agent_id);
+    END IF;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._store_change(mnemo.memory, mnemo.memory, text[], text, text) IS
+    'Writes the state of a locked record after a change, and the events of it.';
+
+CREATE FUNCTION mnemo._end_grants(
+    p_record mnemo.memory,
+    p_actor_org_id text,
+    p_actor_agent_id text
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_agents text[];
+BEGIN
+    WITH gone AS (
+        DELETE FROM mnemo.acl AS a
+         WHERE a.org_id = p_record.org_id AND a.memory_id = p_record.id
+        RETURNING a.agent_id
+    )
+    SELECT array_agg(g.agent_id ORDER BY g.agent_id) INTO v_agents FROM gone AS g;
+    IF v_agents IS NOT NULL THEN
+        PERFORM mnemo._write_event(p_record, 'memory_unshare', p_actor_org_id, p_actor_agent_id,
+            jsonb_build_object('agents', to_jsonb(v_agents)));
+    END IF;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._end_grants(mnemo.memory, text, text) IS
+    'Takes all grants on a record back, with the event of it.';
+
+CREATE FUNCTION mnemo._index_change(
+    p_record mnemo.memory
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    IF NOT p_record.tags @> ARRAY[mnemo._reserved_tag()] THEN
+        PERFORM mnemo._reindex_terms(ARRAY[p_record]);
+        RETURN;
+    END IF;
+    DELETE FROM mnemo.plan_signature AS s
+     WHERE s.org_id = p_record.org_id AND s.plan_id = p_record.id;
+    PERFORM mnemo._index_new_plans(ARRAY[p_record]);
+    PERFORM mnemo._index_plan(p_record.org_id, p_record.id);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._index_change(mnemo.memory) IS
+    'Derives anew what recall finds a changed record by, plan or memory, grants included.';
+
+CREATE FUNCTION mnemo.update_memory(
+    p_id uuid,
+    p_changes jsonb,
+    p_expected_version bigint DEFAULT NULL,
+    p_agent_id text DEFAULT NULL,
+    p_org_id text DEFAULT NULL
+)
+RETURNS TABLE (id uuid, version bigint, status text)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 1
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_caller record;
+    v_before mnemo.memory;
+    v_after mnemo.memory;
+    v_changed record;
+    v_keys text[];
+BEGIN
+    SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
+    PERFORM mnemo._raise_problem(mnemo._first_problem(ARRAY[
+        mnemo._id_problem(p_id),
+        CASE WHEN p_expected_version < 1 THEN
+            mnemo._argument('p_expected_version',
+                'p_expected_version must be 1 or more; got ' || p_expected_version,
+                'pass the version that you read, or leave it out')
+        END,
+        mnemo._changes_problem(p_changes, v_caller.level)
+    ]));
+    v_before := mnemo._lock_changeable(p_id, v_caller.level, v_caller.org_id, v_caller.agent_id,
+        CASE WHEN p_changes ? 'scope' THEN 'share' ELSE 'write' END);
+    IF v_before.version <> p_expected_version THEN
+        PERFORM mnemo._raise('MN002',
+            format('p_id has version %s, not %s: somebody changed it', v_before.version,
+                p_expected_version),
+            jsonb_build_object('parameter', 'p_expected_version', 'ids', jsonb_build_array(p_id),
+                'version', v_before.version),
+            'read the record again, and decide on what it says now');
+    END IF;
+    v_changed := mnemo._changed(v_before, p_changes);
+    PERFORM mnemo._raise_problem(v_changed.problem);
+    v_after := v_changed.record;
+    IF v_after IS NOT DISTINCT FROM v_before THEN
+        RETURN QUERY SELECT v_before.id, v_before.version, 'unchanged';
+        RETURN;
+    END IF;
+    v_after.version := v_before.version + 1;
+    IF v_after.content_hash <> v_before.content_hash THEN
+        v_after.prev_version_id := mnemo._keep_version(v_before, v_caller.org_id,
+            v_caller.agent_id);
+        v_after.created_at := now();
+        v_after.content_hash := mnemo._content_hash(v_after);
+        v_after := mnemo._screen(v_after);
+    END IF;
+    v_keys := ARRAY(SELECT k.key FROM jsonb_object_keys(p_changes) AS k(key) ORDER BY k.key);
+    PERFORM mnemo._store_change(v_before, v_after, v_keys, v_caller.org_id, v_caller.agent_id);
+    IF v_after.scope = 'private' AND v_before.scope <> 'private' THEN
+        PERFORM mnemo._end_grants(v_after, v_caller.org_id, v_caller.agent_id);
+    END IF;
+    PERFORM mnemo._index_change(v_after);
+    RETURN QUERY
+    SELECT v_after.id, v_after.version,
+           CASE WHEN v_after.quarantined THEN 'quarantined' ELSE 'updated' END;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.update_memory(uuid, jsonb, bigint, text, text) IS
+    'Changes a record of which p_changes names the new values by key: content, importance, tags, '
+    'metadata (as a whole), memory_type, consolidation_state (a live one), kind, subject, '
+    'predicate, entities, aliases, location, confidence, status, valid_from, valid_to, '
+    'temporal_scope, ttl (from now; null: for ever), scope (never from or to global; private ends '
+    'all grants); of a plan tags, ttl and scope. The record keeps its id, owner, source and grants; '
+    'version grows by one. Where its words change, created_at becomes now and what it said before '
+    'is kept as an archived record, prev_version_id, which nothing recalls. p_expected_version: '
+    'change it only if it has this version. Needs permission write, for scope share. Returns id, '
+    'version, and status updated, unchanged (nothing would differ, nothing is written) or '
+    'quarantined. Errors: 42501 no access, permission missing; MN001 unknown, gone or invisible '
+    'record; MN002 another version; 22023 bad argument, reserved tag or key; 54000 over a limit.';
+
+-- part: 427_remember_many.sql
+CREATE FUNCTION mnemo._claim_keys(
+    p_records mnemo.memory[],
+    p_keys text[],
+    p_places bigint[],
+    p_on_error text
+)
+RETURNS TABLE (number bigint, id uuid, status text, error text)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_claim record;
+    v_first mnemo.memory;
+    v_problem mnemo._problem := mnemo._argument('p_idempotency_key',
+        'p_idempotency_key was used for a plan', 'use another key');
+    v_last text;
+    v_pending mnemo.memory[];
+BEGIN
+    -- Callers with the same keys in any order claim them in one order.
+    FOR v_claim IN
+        SELECT c.key, c.number
+          FROM unnest(p_keys) WITH ORDINALITY AS c(key, number)
+         WHERE c.key IS NOT NULL
+         ORDER BY c.key COLLATE "C", c.number
+    LOOP
+        number := v_claim.number;
+        id := NULL;
+        error := NULL;
+        IF v_claim.key IS DISTINCT FROM v_last THEN
+            v_pending := ARRAY[p_records[number]];
+        END IF;
+        v_first := mnemo._first_record(p_records[number], v_claim.key, v_pending);
+        v_last := v_claim.key;
+        IF v_first.tags @> ARRAY[mnemo._reserved_tag()] THEN
+            IF p_on_error = 'abort' THEN
+                PERFORM mnemo._raise_placed(v_problem, p_places[number]);
+            END IF;
+            status := 'failed';
+            error := v_problem.code || ': ' || v_problem.message;
+            RETURN NEXT;
+        ELSIF v_first.id <> p_records[number].id THEN
+            id := v_first.id;
+            status := 'repeated';
+            RETURN NEXT;
+        END IF;
+    END LOOP;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._claim_keys(mnemo.memory[], text[], bigint[], text) IS
+    'Claims the idempotency keys of records of one owner that are about to be written. A row for '
+    'each that is not to be written, by its number: repeated with the id that has the key, or '
+    'failed where that is a plan (with p_on_error abort an error).';
+
+CREATE FUNCTION mnemo.remember_many(
+    p_records jsonb,
+    p_on_error text DEFAULT 'abort',
+    p_agent_id text DEFAULT NULL,
+    p_org_id text DEFAULT NULL
+)
+RETURNS TABLE ("position" bigint, id uuid, stored boolean, status text, error text)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_caller record;
+    v_base mnemo.memory;
+    v_element record;
+    v_read record;
+    v_records mnemo.memory[] := '{}';
+    v_places bigint[] := '{}';
+    v_keys text[] := '{}';
+    v_ids uuid[] := '{}';
+    v_statuses text[] := '{}';
+    v_errors text[] := '{}';
+    v_claim record;
+    v_free mnemo.memory[];
+BEGIN
+    SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
+    PERFORM mnemo._raise_problem(mnemo._batch_problem('p_records', p_records, p_on_error));
+    v_base := mnemo._new_record('private', v_caller.org_id, v_caller.agent_id, NULL);
+    v_base.memory_type := 'episodic';
+    v_base.source_type := 'agent';
+    FOR v_element IN
+        SELECT e.value, e.place
+          FROM jsonb_array_elements(p_records) WITH ORDINALITY AS e(value, place)
+    LOOP
+        v_read := mnemo._record_of(v_element.value, v_base, v_caller.level);
+        IF (v_read.problem).code IS NULL THEN
+            v_records := array_append(v_records, v_read.record);
+            v_places := array_append(v_places, v_element.place);
+            v_keys := array_append(v_keys, v_element.value ->> 'idempotency_key');
+            v_ids := array_append(v_ids, (v_read.record).id);
+            v_statuses := array_append(v_statuses,
+                CASE WHEN (v_read.record).quarantined THEN 'quarantined' ELSE 'stored' END);
+            v_errors := array_append(v_errors, NULL);
+        ELSIF p_on_error = 'abort' THEN
+            PERFORM mnemo._raise_placed(v_read.problem, v_element.place);
+        ELSE
+            v_ids := array_append(v_ids, NULL);
+            v_statuses := array_append(v_statuses, 'failed');
+            v_errors := array_append(v_errors,
+                (v_read.problem).code || ': ' || (v_read.problem).message);
+        END IF;
+    END LOOP;
+    v_free := v_records;
+    IF array_remove(v_keys, NULL) <> '{}' THEN
+        FOR v_claim IN
+            SELECT c.* FROM mnemo._claim_keys(v_records, v_keys, v_places, p_on_error) AS c
+        LOOP
+            v_ids[v_places[v_claim.number]] := v_claim.id;
+            v_statuses[v_places[v_claim.number]] := v_claim.status;
+            v_errors[v_places[v_claim.number]] := v_claim.error;
+        END LOOP;
+        v_free := '{}';
+        FOR v_number IN 1..cardinality(v_records) LOOP
+            IF v_statuses[v_places[v_number]] IN ('stored', 'quarantined') THEN
+                v_free := array_append(v_free, v_records[v_number]);
+            END IF;
+        END LOOP;
+    END IF;
+    IF cardinality(v_free) > 0 THEN
+        PERFORM mnemo._write_memories(v_free, 'memory_write');
+    END IF;
+    RETURN QUERY
+    SELECT a.place, a.id, a.status <> 'failed', a.status, a.error
+      FROM unnest(v_ids, v_statuses, v_errors) WITH ORDINALITY AS a(id, status, error, place)
+     ORDER BY a.place;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.remember_many(jsonb, text, text, text) IS
+    'Writes up to 10,000 memories of the acting agent in one call: an array of objects whose keys '
+    'are the parameters of mnemo.remember without p_, times in ISO 8601 with their zone. One row an '
+    'element, position from 1, status stored, quarantined, repeated or failed. p_on_error abort: '
+    'the first bad element raises its error and nothing is written; skip: bad elements are '
+    'reported with status failed and the error as SQLSTATE: message, the others are stored. '
+    'Errors: those of mnemo.remember; 22023 no array, unknown key; 54000 over 10,000.';
+
+-- part: 450_poisoning_words.sql
+-- What texts that want to command an agent say. A pattern is matched with the text in lower case,
+-- once as its words with single spaces between, before and after them, once as it stands.
+
+CREATE TYPE mnemo._rule AS (
+    name text,
+    pattern text,
+    weight double precision,
+    applies_to text[],
+    builtin boolean
+);
+COMMENT ON TYPE mnemo._rule IS
+    'A rule of poisoning: name, regular expression (NULL for a rule that counts), what a hit adds, '
+    'source types that it is asked for (NULL: all; plan stands for plans), whether the expression '
+    'is built in.';
+
+CREATE FUNCTION mnemo._untrusted_sources() RETURNS text[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ARRAY['tool_output', 'retrieval', 'model_response', 'import'];
+COMMENT ON FUNCTION mnemo._untrusted_sources() IS
+    'Source types whose words nobody chose on behalf of the agent or its people.';
+
+CREATE FUNCTION mnemo._command_rules() RETURNS SETOF mnemo._rule
+LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 12
+BEGIN ATOMIC
+    SELECT v.name, v.pattern, v.weight, NULL::text[], true
+      FROM (VALUES
+        ('instruction_override', 0.7::double precision,
+         ' (ignor(e|ing)|disregard(ing)?|forget(ting)?|overrid(e|ing)|bypass(ing)?)'
+         ' ((all|any|every|everything|the|your|my|of|these|those|other|and|both) )*'
+         '((previous|prior|earlier|above|preceding|existing|former|foregoing|system|safety'
+         '|developer)(ly)? ([a-z]+ )?(instructions?|prompts?|rules?|guidelines?|directives?'
+         '|directions|constraints|restrictions|policy|policies|commands?|orders|programming'
+         '|messages?) '
+         '|(above|before this|you (were|have been) told|i said|said (above|before)) '
+         '|(instructions?|rules|guidelines|directives) ((that )?(you|were) |given |above '
+         '|before ))'),
+        ('instruction_override_de', 0.7,
+         ' (ignorier[a-z]*|vergiss|vergessen sie|missachte[a-z]*|verwirf) '
+         '((alle|samtliche|die|deine|ihre|jede|bitte|obigen) )*'
+         '((vorherigen|bisherigen|obigen|vorigen|fruheren|vorangegangenen) )?'
+         '(anweisung(en)?|instruktion(en)?|regeln|vorgaben|befehle|anordnungen) '),
+        ('instruction_override_fr', 0.7,
+         ' (ignore|ignorez|ignorer|oublie|oubliez|oublier) ((toutes|tous|les|tes|vos|ces|tout) )+'
+         '(instructions|consignes|regles|directives) '),
+        ('instruction_override_es', 0.7,
+         ' (ignora|ignore|ignorar|ignorad|olvida|olvide|olvidar) '
+         '((todas|todos|toda|las|los|tus|sus|as|le|tutte|anteriores) )+'
+         '(instrucciones|reglas|indicaciones|directrices|instrucoes|regras|istruzioni|regole) '),
+        ('instruction_override_zh', 0.7,
+         E'(\\u5FFD\\u7565|\\u65E0\\u89C6|\\u5FD8\\u8BB0|\\u5FD8\\u6389|\\u4E0D\\u8981\\u7406\\u4F1A)'
+         '[^ ]{0,10}(\\u6307\\u4EE4|\\u6307\\u793A|\\u63D0\\u793A\\u8BCD|\\u89C4\\u5219|\\u547D\\u4EE4)'),
+        ('instruction_override_ja', 0.7,
+         E'(\\u4EE5\\u524D|\\u3053\\u308C\\u307E\\u3067|\\u4E0A\\u8A18|\\u3059\\u3079\\u3066|\\u524D\\u306E)'
+         '[^ ]{0,10}(\\u6307\\u793A|\\u547D\\u4EE4|\\u30EB\\u30FC\\u30EB)[^ ]{0,4}'
+         '(\\u7121\\u8996|\\u5FD8\\u308C)'),
+        ('prompt_leak', 0.6,
+         ' (reveal|print|show|repeat|output|display|leak|expose|send|share|tell|give|recite|dump) '
+         '((me|us|all|of|the|your|its|full|entire|hidden|secret|complete|initial|original|out) )*'
+         '((system|hidden|secret|initial|developer|original) prompt'
+         '|your ([a-z]+ )?instructions) '),
+        ('unlocked_mode', 0.5,
+         ' (developer|dan|god|jailbreak|jailbroken|unrestricted|unfiltered|admin) mode '
+         '(is )?(now )?(enabled|activated|engaged|on) | do anything now '
+         '|without (any )?(restrictions|guardrails) '
+         '|(no longer|not) (bound|restricted) by '
+         '([a-z]+ ){0,3}(rules|policies|guidelines|restrictions|instructions|limits) '),
+        ('template_marker', 0.6,
+         '<[|](im_start|im_end|system|user|assistant|endoftext|eot_id|start_header_id)[|]>'
+         '|[[]/?inst[]]|<</?sys>>|(^| )###? ?(system|new instructions?)( prompt)? ?:'
+         '|(^| |[[])(system|assistant)[]]?: ?you (are|must|will|should) '),
+        ('hidden_text', 0.6, E'[\\U000E0020-\\U000E007E]{8}')
+      ) AS v(name, weight, pattern);
+END;
+COMMENT ON FUNCTION mnemo._command_rules() IS
+    'Built-in rules for phrases that want to take an agent over, whatever their source.';
+
+CREATE FUNCTION mnemo._address_rules() RETURNS SETOF mnemo._rule
+LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 6
+BEGIN ATOMIC
+    SELECT v.name, v.pattern, v.weight,
+           mnemo._untrusted_sources() || CASE WHEN v.plans THEN ARRAY['plan'] ELSE '{}' END,
+           true
+      FROM (VALUES
+        ('addressed_to_agent', true, 0.4::double precision,
+         ' (dear|attention|note to|note for|message to|message for|instructions? to'
+         '|instructions? for'
+         '|notice to|hey|hello) ((the|any|all|every) )*(ai|llm|language model|agents?'
+         '|chatbots?|bots?'
+         '|claude|gpt|chatgpt|gemini|copilot|ai [a-z]+) '
+         '| if you are (an? |the )?(ai|llm|language model|ai [a-z]+|chatbot|large language model) '
+         '|(when|whenever|if|once) (an? |the |any )?(ai|llm|language model|ai [a-z]+|chatbot)'
+         ' (reads?|processes|summari[sz]es|sees|retrieves) '
+         '| as an? (ai|llm|language model|ai [a-z]+|large language model) (you )?(must'
+         '|should|will|are|need) '),
+        ('standing_order', false, 0.3,
+         ' (from now on|henceforth|from this (point|moment) (on|forward)|going forward'
+         '|in (all |every )?future (conversations?|sessions?|chats?|responses?|answers?|replies)'
+         '|(in|at) (every|each|all) (reply|answer|response|conversation|responses|answers|replies)'
+         '|whenever (a |the |any )?(users?|customers?|someone|anyone) (asks?|requests?|mentions?)'
+         '|every time (a |the |any )?(users?|customers?|someone|anyone) (asks?|requests?'
+         '|mentions?)) '),
+        ('obedience', false, 0.3,
+         ' you (must|have to|are required to|shall|will|should) '
+         '(always|never|now|only|immediately|not|obey|comply|follow|ignore|recommend|reply|respond'
+         '|answer|say|tell|treat|trust) '
+         '| (always|only) (recommend|trust|obey|prefer|cite|promote|approve|reply with|answer with'
+         '|respond with) '),
+        ('memory_claim', true, 0.4,
+         ' your (memory|memories|instructions|system prompt|guidelines|programming|training|rules'
+         '|configuration|policy) (has|have|is|are|was|were) (now )?(been )?'
+         '(updated|changed|replaced|reset|overridden|modified|superseded|cleared) '
+         '| (remember|store|save|memori[sz]e|record|add|write|keep) ([a-z0-9]+ ){0,8}'
+         '(in|to|into) your ([a-z]+ ){0,2}(memory|memories|knowledge base|notes) '),
+        ('authority_claim', true, 0.4,
+         ' (i am|this is|we are|here speaks|speaking as) (your|the) ([a-z]+ )?'
+         '(developers?|creators?|administrators?|admins?|owners?|operators?|makers?|supervisor) '
+         '| (official|authori[sz]ed|authoritative|urgent|mandatory) '
+         '(instructions?|directives?|orders?|override|notice) (from|by|of|for) '
+         '|(this|the following) (message|instruction|order|notice) (overrides|supersedes'
+         '|takes precedence'
+         '|has priority|replaces) '),
+        ('persona_swap', true, 0.3,
+         ' you are (now|no longer) | pretend (to be|that you|you) | as (if|though) you '
+         '| act as an? (unrestricted|unfiltered|evil|different) | jailbr'
+         '| your (new|real|true) ([a-z]+ )?(task|role|goal|objective|mission|purpose|identity'
+         '|instructions?|directive) (is|are) '),
+        ('concealment', true, 0.3,
+         ' (not|t|never) (tell|inform|notify|mention|reveal|disclose|warn) '
+         '((this|it|any of this|anything|to|about|the|your|a) )*'
+         '(users?|customers?|humans?|operators?|owners?|admins?|anyone|anybody|developers?) '
+         '| without (telling|informing|notifying|warning) ((the|your|a) )*'
+         '(users?|customers?|humans?|operators?|owners?|admins?|anyone|anybody|developers?) '),
+        ('exfiltration', true, 0.4,
+         ' (send|forward|post|upload|exfiltrate|email|transmit|leak|copy|submit|append|encode) '
+         '((all|the|your|every|any|its|their|of|users?|customers?|s|entire|full|stored) )*'
+         '(passwords?|credentials|api keys?|secrets|tokens|private keys?|secret keys?'
+         '|conversations?|chat history|memory|memories) ([a-z0-9]+ ){0,6}'
+         '(to|into|in) (https?|www|the following|this|an? (url|address|server|webhook)|[a-z0-9]+ '
+         '(com|net|org|io|example|ru|cn)) ')
+      ) AS v(name, plans, weight, pattern);
+END;
+COMMENT ON FUNCTION mnemo._address_rules() IS
+    'Built-in rules for texts that speak to the agent about itself; for untrusted sources alone, '
+    'since people and agents may well give standing orders, and partly for plans, whose steps are '
+    'orders.';
+
+CREATE FUNCTION mnemo._counting_rules() RETURNS SETOF mnemo._rule
+LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 3
+BEGIN ATOMIC
+    SELECT v.name, NULL::text, 0.2::double precision,
+           ARRAY['agent', 'tool_output', 'retrieval', 'model_response'], true
+      FROM (VALUES ('importance_outlier'), ('length_outlier'), ('burst')) AS v(name);
+END;
+COMMENT ON FUNCTION mnemo._counting_rules() IS
+    'Built-in rules that compare a record with the newest ones of its agent. Two of them together '
+    'do not flag a record that says nothing suspicious.';
+
+CREATE FUNCTION mnemo._builtin_rules() RETURNS SETOF mnemo._rule
+LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 20
+BEGIN ATOMIC
+    SELECT * FROM mnemo._command_rules()
+    UNION ALL
+    SELECT * FROM mnemo._address_rules()
+    UNION ALL
+    SELECT * FROM mnemo._counting_rules();
+END;
+COMMENT ON FUNCTION mnemo._builtin_rules() IS
+    'The rules of poisoning that are built in; poisoning_rule changes them.';
+
+-- part: 451_poisoning_candidates.sql
+-- Which built-in rules are worth asking: a regular expression of all of them would cost more than
+-- the rest of a write, and looking for the parts that none of them can do without next to nothing.
+
+CREATE FUNCTION mnemo._has(
+    p_text text,
+    p_part text
+)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN strpos(p_text COLLATE "C", p_part) > 0;
+COMMENT ON FUNCTION mnemo._has(text, text) IS 'Whether a text contains another, byte by byte.';
+
+CREATE FUNCTION mnemo._command_candidates(
+    p_text text
+)
+RETURNS text[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ARRAY[
+    CASE WHEN mnemo._has(p_text, 'ignor') OR mnemo._has(p_text, 'disregard')
+        OR mnemo._has(p_text, 'forget') OR mnemo._has(p_text, 'overrid')
+        OR mnemo._has(p_text, 'bypass') THEN 'instruction_override' END,
+    CASE WHEN mnemo._has(p_text, 'vergiss') OR mnemo._has(p_text, 'vergessen')
+        OR mnemo._has(p_text, 'missacht') OR mnemo._has(p_text, 'verwirf')
+        THEN 'instruction_override_de' END,
+    CASE WHEN mnemo._has(p_text, ' oubli') THEN 'instruction_override_fr' END,
+    CASE WHEN mnemo._has(p_text, ' olvid') THEN 'instruction_override_es' END,
+    CASE WHEN mnemo._has(p_text, ' prompt ') OR mnemo._has(p_text, ' instructions ')
+        THEN 'prompt_leak' END,
+    CASE WHEN mnemo._has(p_text, ' mode ') OR mnemo._has(p_text, 'anything now')
+        OR mnemo._has(p_text, 'restrict') OR mnemo._has(p_text, 'guardrails')
+        OR mnemo._has(p_text, ' bound by') THEN 'unlocked_mode' END,
+    CASE WHEN mnemo._has(p_text, '<|') OR mnemo._has(p_text, 'inst]')
+        OR mnemo._has(p_text, 'sys>') OR mnemo._has(p_text, '###') OR mnemo._has(p_text, 'system')
+        OR mnemo._has(p_text, 'assistant') THEN 'template_marker' END
+];
+COMMENT ON FUNCTION mnemo._command_candidates(text) IS
+    'The rules of _command_rules that could match, NULL for each that could not, by parts that '
+    'their patterns cannot do without. Who asks adds the languages where '
+    'instruction_override is one, and the rules for other scripts where a text has them';
+
+CREATE FUNCTION mnemo._address_candidates(
+    p_text text
+)
+RETURNS text[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ARRAY[
+    CASE WHEN mnemo._has(p_text, ' ai ') OR mnemo._has(p_text, ' llm ')
+        OR mnemo._has(p_text, ' language model ') OR mnemo._has(p_text, ' agent')
+        OR mnemo._has(p_text, ' chatbot') OR mnemo._has(p_text, ' bot')
+        OR mnemo._has(p_text, ' claude ') OR mnemo._has(p_text, ' gpt ')
+        OR mnemo._has(p_text, ' chatgpt ') OR mnemo._has(p_text, ' gemini ')
+        OR mnemo._has(p_text, ' copilot ') THEN 'addressed_to_agent' END,
+    CASE WHEN mnemo._has(p_text, ' from now on ') OR mnemo._has(p_text, ' henceforth ')
+        OR mnemo._has(p_text, ' from this ') OR mnemo._has(p_text, ' going forward ')
+        OR mnemo._has(p_text, ' future ') OR mnemo._has(p_text, ' in every ')
+        OR mnemo._has(p_text, ' in each ') OR mnemo._has(p_text, ' in all ')
+        OR mnemo._has(p_text, ' at every ') OR mnemo._has(p_text, ' at each ')
+        OR mnemo._has(p_text, ' at all ') OR mnemo._has(p_text, ' whenever ')
+        OR mnemo._has(p_text, ' every time ') THEN 'standing_order' END,
+    CASE WHEN mnemo._has(p_text, ' you must ') OR mnemo._has(p_text, ' you have to ')
+        OR mnemo._has(p_text, ' you are required ') OR mnemo._has(p_text, ' you shall ')
+        OR mnemo._has(p_text, ' you will ') OR mnemo._has(p_text, ' you should ')
+        OR mnemo._has(p_text, ' always ') OR mnemo._has(p_text, ' only ') THEN 'obedience' END,
+    CASE WHEN mnemo._has(p_text, ' your ') THEN 'memory_claim' END,
+    CASE WHEN mnemo._has(p_text, ' i am ') OR mnemo._has(p_text, ' this is ')
+        OR mnemo._has(p_text, ' we are ') OR mnemo._has(p_text, ' here speaks ')
+        OR mnemo._has(p_text, ' speaking as ') OR mnemo._has(p_text, ' official ')
+        OR mnemo._has(p_text, ' authori') OR mnemo._has(p_text, ' urgent ')
+        OR mnemo._has(p_text, ' mandatory ') OR mnemo._has(p_text, 'this ')
+        OR mnemo._has(p_text, 'following ') THEN 'authority_claim' END,
+    CASE WHEN mnemo._has(p_text, ' you are n') OR mnemo._has(p_text, ' pretend ')
+        OR mnemo._has(p_text, ' as if you ') OR mnemo._has(p_text, ' as though you ')
+        OR mnemo._has(p_text, ' act as a') OR mnemo._has(p_text, ' jailbr')
+        OR mnemo._has(p_text, ' your new ') OR mnemo._has(p_text, ' your real ')
+        OR mnemo._has(p_text, ' your true ') THEN 'persona_swap' END,
+    CASE WHEN mnemo._has(p_text, ' tell ') OR mnemo._has(p_text, ' inform ')
+        OR mnemo._has(p_text, ' notify ') OR mnemo._has(p_text, ' mention ')
+        OR mnemo._has(p_text, ' reveal ') OR mnemo._has(p_text, ' disclose ')
+        OR mnemo._has(p_text, ' warn ') OR mnemo._has(p_text, ' telling ')
+        OR mnemo._has(p_text, ' informing ') OR mnemo._has(p_text, ' notifying ')
+        OR mnemo._has(p_text, ' warning ') THEN 'concealment' END,
+    CASE WHEN mnemo._has(p_text, 'password') OR mnemo._has(p_text, 'credentials')
+        OR mnemo._has(p_text, 'api key') OR mnemo._has(p_text, 'secret')
+        OR mnemo._has(p_text, 'tokens') OR mnemo._has(p_text, 'private key')
+        OR mnemo._has(p_text, 'conversation') OR mnemo._has(p_text, 'chat history')
+        OR mnemo._has(p_text, ' memor') THEN 'exfiltration' END
+];
+COMMENT ON FUNCTION mnemo._address_candidates(text) IS
+    'The rules of _address_rules that could match, NULL for each that could not';
+
+-- part: 452_screen.sql
+CREATE FUNCTION mnemo._screened_text(
+    p_record mnemo.memory
+)
+RETURNS text
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_text text COLLATE "C" := p_record.content;
+    v_words text COLLATE "C";
+BEGIN
+    IF p_record.tags <> '{}' OR p_record.entities <> '{}' OR p_record.aliases <> '{}' THEN
+        v_text := v_text || E'\n' || array_to_string(p_record.tags, ', ') || E'\n'
+            || array_to_string(p_record.entities, ', ') || E'\n'
+            || array_to_string(p_record.aliases, ', ');
+    END IF;
+    IF p_record.subject IS NOT NULL OR p_record.predicate IS NOT NULL
+        OR p_record.location IS NOT NULL
+    THEN
+        v_text := concat_ws(E'\n', v_text, p_record.subject, p_record.predicate,
+            p_record.location);
+    END IF;
+    IF p_record.metadata <> '{}' THEN
+        -- What JSON escapes would stick to the words beside it.
+        v_text := v_text || E'\n' || regexp_replace(p_record.metadata::text,
+            E'\\\\(["\\\\/bfnrt]|u[0-9a-f]{4})', ' ', 'g');
+    END IF;
+    IF octet_length(v_text) = char_length(v_text) THEN
+        v_text := lower(v_text);
+        RETURN regexp_replace(' ' || v_text || ' ', '[^a-z0-9]+', ' ', 'g') || E'\n' || v_text;
+    END IF;
+    -- Characters that nobody sees keep no words apart.
+    v_text := mnemo._fold_wide(regexp_replace(v_text,
+        E'[\\u00AD\\u200B-\\u200F\\u202A-\\u202E\\u2060-\\u2064\\uFEFF]', '', 'g'));
+    v_words := regexp_replace(' ' || v_text || ' ', mnemo._token_gap(), ' ', 'g');
+    IF v_text ~ E'[\\u0370-\\u04FF\\uFF01-\\uFF5E\\U0001D400-\\U0001D7FF]' THEN
+        -- Letters that look like Latin ones, as if they were.
+        v_words := v_words || regexp_replace(' ' || translate(
+            lower(normalize(v_text, NFKC)),
+            E'\u0430\u0435\u043E\u0440\u0441\u0443\u0445\u0456\u0455\u0458\u04BB\u0501\u051B'
+            '\u043A\u043C\u0442\u0432\u043D\u03BF\u03B1\u03B5\u03B9\u03BA\u03BD\u03C1\u03C4\u03C5',
+            'aeopcyxisjhdqkmtbhoaeikvptu') || ' ', '[^a-z0-9]+', ' ', 'g');
+    END IF;
+    RETURN v_words || E'\n' || v_text;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._screened_text(mnemo.memory) IS
+    'What the rules of poisoning read of a record: all that people or agents wrote in it, in lower '
+    'case, first as words with single spaces, then as it stands.';
+
+CREATE FUNCTION mnemo._candidates(
+    p_text text,
+    p_source text
+)
+RETURNS text[]
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_names text[] := array_remove(mnemo._command_candidates(p_text), NULL);
+BEGIN
+    IF p_source = 'plan' OR p_source = ANY (mnemo._untrusted_sources()) THEN
+        v_names := v_names || array_remove(mnemo._address_candidates(p_text), NULL);
+    END IF;
+    IF 'instruction_override' = ANY (v_names) THEN
+        v_names := v_names || ARRAY['instruction_override_de', 'instruction_override_fr',
+            'instruction_override_es'];
+    END IF;
+    IF octet_length(p_text) <> char_length(p_text) THEN
+        v_names := v_names || ARRAY['instruction_override_zh', 'instruction_override_ja',
+            'hidden_text'];
+    END IF;
+    RETURN v_names;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._candidates(text, text) IS
+    'The built-in rules with a pattern that are worth asking about a text of this source.';
+
+CREATE FUNCTION mnemo._rules_in_force(
+    p_org_id text
+)
+RETURNS mnemo._rule[]
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    RETURN ARRAY(
+        SELECT ROW(
+                coalesce(b.name, c.name),
+                coalesce(c.pattern, b.pattern),
+                coalesce(c.weight, b.weight),
+                coalesce(c.applies_to, b.applies_to),
+                c.pattern IS NULL
+            )::mnemo._rule
+          FROM mnemo._builtin_rules() AS b
+          FULL JOIN (
+            -- Its own row of an organisation comes before that of the database.
+            SELECT DISTINCT ON (r.name) r.*
+              FROM mnemo.poisoning_rule AS r
+             WHERE r.org_id IN (p_org_id, '*')
+             ORDER BY r.name, r.org_id = '*'
+          ) AS c ON c.name = b.name
+         WHERE coalesce(c.enabled, true)
+           -- A name that an earlier version had built in says nothing by itself.
+           AND (b.name IS NOT NULL OR c.pattern IS NOT NULL AND c.weight IS NOT NULL)
+         ORDER BY 1
+    );
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._rules_in_force(text) IS
+    'The rules of poisoning that hold for an organisation, those that are switched off aside.';
+
+CREATE FUNCTION mnemo._counted(
+    p_record mnemo.memory
+)
+RETURNS text[]
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+-- The newest by the index, whatever the planner thinks of the table.
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+DECLARE
+    v_profile record;
+BEGIN
+    SELECT count(*) AS records, avg(n.importance) AS importance,
+           stddev_pop(n.importance) AS importance_spread,
+           avg(ln(n.length + 1)) AS length, stddev_pop(ln(n.length + 1)) AS length_spread,
+           min(n.created_at) AS oldest
+      INTO v_profile
+      FROM (
+        SELECT m.importance, octet_length(m.content)::double precision AS length, m.created_at
+          FROM mnemo.memory AS m
+         WHERE m.org_id = p_record.origin_org_id AND m.origin_org_id = p_record.origin_org_id
+           AND m.agent_id = p_record.agent_id AND m.deleted_at IS NULL
+           AND NOT m.tags @> ARRAY['__experience_plan__']
+         ORDER BY m.created_at DESC, m.id DESC
+         LIMIT 32
+      ) AS n;
+    IF v_profile.records < 20 THEN
+        RETURN '{}';
+    END IF;
+    RETURN array_remove(ARRAY[
+        CASE WHEN p_record.importance >= 0.8 AND p_record.importance
+                  > v_profile.importance + 3 * greatest(v_profile.importance_spread, 0.1)
+             THEN 'importance_outlier' END,
+        CASE WHEN octet_length(p_record.content) >= 200 AND ln(octet_length(p_record.content) + 1)
+                  > v_profile.length + 3 * greatest(v_profile.length_spread, 0.5)
+             THEN 'length_outlier' END,
+        CASE WHEN v_profile.records = 32
+              AND v_profile.oldest > clock_timestamp() - interval '10 seconds'
+             THEN 'burst' END
+    ], NULL);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._counted(mnemo.memory) IS
+    'The counting rules that a record hits, compared with the 32 newest memories of its agent: '
+    'importance from 0.8 or length from 200 bytes more than three standard deviations (at least 0.1, '
+    'of the logarithm 0.5) above the mean, 32 of them within ten seconds. Nothing for an agent with fewer than 20.';
+
+CREATE FUNCTION mnemo._hits(
+    p_record mnemo.memory,
+    p_source text,
+    p_text text,
+    p_candidates text[]
+)
+RETURNS mnemo._rule[]
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_rule mnemo._rule;
+    v_hits mnemo._rule[] := '{}';
+    v_counting mnemo._rule[] := '{}';
+    v_score numeric := 0;
+    v_possible numeric := 0;
+    v_counted text[];
+BEGIN
+    FOREACH v_rule IN ARRAY mnemo._rules_in_force(p_record.origin_org_id) LOOP
+        IF p_source = ANY (v_rule.applies_to) IS FALSE THEN
+            CONTINUE;
+        ELSIF v_rule.pattern IS NULL THEN
+            v_counting := array_append(v_counting, v_rule);
+            v_possible := v_possible + v_rule.weight::numeric;
+        ELSIF (NOT v_rule.builtin OR v_rule.name = ANY (p_candidates))
+            AND p_text COLLATE "C" ~ v_rule.pattern
+        THEN
+            v_hits := array_append(v_hits, v_rule);
+            v_score := v_score + v_rule.weight::numeric;
+        END IF;
+    END LOOP;
+    -- The agent's records are looked at where they can make a difference only.
+    IF v_score < 0.5 AND v_score + v_possible >= 0.5 THEN
+        v_counted := mnemo._counted(p_record);
+        v_hits := v_hits || ARRAY(
+            SELECT r FROM unnest(v_counting) AS r WHERE r.name = ANY (v_counted));
+    END IF;
+    RETURN v_hits;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._hits(mnemo.memory, text, text, text[]) IS
+    'The rules of poisoning that a record hits; those that count are asked where they can decide.';
+
+CREATE FUNCTION mnemo._screen(
+    p_record mnemo.memory
+)
+RETURNS mnemo.memory
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_source text := CASE WHEN p_record.tags @> ARRAY['__experience_plan__'] THEN 'plan'
+        ELSE p_record.source_type END;
+    v_text text := mnemo._screened_text(p_record);
+    v_candidates text[] := mnemo._candidates(v_text, v_source);
+    v_reason text;
+BEGIN
+    -- Most records say nothing that a built-in rule could ask for. The rules that count reach the
+    -- limit together alone, which takes a long text of great importance.
+    IF v_candidates = '{}'
+        AND (p_record.importance < 0.8 OR octet_length(p_record.content) < 200)
+        AND NOT EXISTS (
+            SELECT FROM mnemo.poisoning_rule AS r WHERE r.org_id IN (p_record.origin_org_id, '*')
+        )
+    THEN
+        RETURN p_record;
+    END IF;
+    SELECT string_agg(h.name || ' ' || h.weight::numeric, ', ' ORDER BY h.weight DESC, h.name)
+      INTO v_reason
+      FROM unnest(mnemo._hits(p_record, v_source, v_text, v_candidates)) AS h
+    HAVING sum(h.weight::numeric) >= 0.5;
+    IF v_reason IS NOT NULL THEN
+        p_record.quarantined := true;
+        p_record.quarantine_reason := v_reason;
+    END IF;
+    RETURN p_record;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._screen(mnemo.memory) IS
+    'A record that is about to be written, quarantined where the weights of the rules that it hits '
+    'sum up to 0.5 or more; quarantine_reason then names the rules and their weights.';
+
+-- part: 454_poisoning_admin.sql
+CREATE FUNCTION mnemo._rule_name_problem(
+    p_name text
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    IF coalesce(p_name COLLATE "C" ~ '^[a-z][a-z0-9_]{0,62}$', false) THEN
+        RETURN NULL;
+    END IF;
+    RETURN mnemo._argument('p_name',
+        'p_name must be 1 to 63 lower-case letters, digits or _, a letter first; got '
+            || mnemo._shown(p_name),
+        'mnemo.poisoning_rules lists the names that there are');
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._rule_name_problem(text) IS
+    'The problem of an ill-formed name of a rule; NULL for none.';
+
+CREATE FUNCTION mnemo._pattern_fault(
+    p_pattern text
+)
+RETURNS text
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    -- Without what a backslash takes its meaning from.
+    v_plain text COLLATE "C" := regexp_replace(p_pattern, E'\\\\.', '', 'g');
+BEGIN
+    IF mnemo._is_blank(p_pattern) THEN
+        RETURN 'must not be blank';
+    ELSIF p_pattern COLLATE "C" ~ E'\\\\[1-9]' THEN
+        RETURN 'must not refer back to a group';
+    ELSIF v_plain ~ '[(][?](?!:)' OR left(p_pattern, 3) = '***' THEN
+        RETURN 'must not look ahead or behind, or set options';
+    ELSIF v_plain ~ '[)][{]' THEN
+        RETURN 'must not count how often a group repeats';
+    ELSIF v_plain ~ '[{][0-9,]*([5-9][1-9]|[6-9]0|[0-9]{3})' THEN
+        RETURN 'must not count repetitions above 50';
+    ELSIF v_plain ~ '[A-Z]' THEN
+        RETURN 'must be in lower case, as the text that it is matched with';
+    END IF;
+    -- The server finds out about the rest; this call is an administrator's alone.
+    BEGIN
+        IF '' ~ p_pattern OR ' ' ~ p_pattern THEN
+            RETURN 'must not match an empty text: it would hold back every record';
+        END IF;
+    EXCEPTION WHEN invalid_regular_expression THEN
+        RETURN 'must be a regular expression of PostgreSQL: ' || sqlerrm;
+    END;
+    RETURN NULL;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._pattern_fault(text) IS
+    'What speaks against a pattern, as the end of a sentence; NULL for nothing. What is allowed '
+    'takes time in proportion to the text.';
+
+CREATE FUNCTION mnemo._applies_problem(
+    p_applies_to text[]
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_problem mnemo._problem := mnemo._list_problem('p_applies_to', p_applies_to, 100, NULL,
+        'source types');
+    v_source text;
+BEGIN
+    IF p_applies_to IS NULL OR v_problem.code IS NOT NULL THEN
+        RETURN v_problem;
+    ELSIF cardinality(p_applies_to) = 0 THEN
+        RETURN mnemo._argument('p_applies_to', 'p_applies_to must name at least one source type',
+            'leave it out for all, or pass p_enabled => false');
+    END IF;
+    FOREACH v_source IN ARRAY p_applies_to LOOP
+        IF v_source <> 'plan' AND NOT mnemo._is_label('source_type', v_source) THEN
+            RETURN mnemo._argument('p_applies_to',
+                format('p_applies_to must name source types (%s) or plan; got %s',
+                    array_to_string(mnemo._labels('source_type'), ', '), mnemo._shown(v_source)),
+                'plan stands for plans, whose source type is system');
+        END IF;
+    END LOOP;
+    RETURN NULL;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._applies_problem(text[]) IS
+    'The problem of a list of source types of a rule; NULL, for NULL too, for none.';
+
+CREATE FUNCTION mnemo._rule_problem(
+    p_name text,
+    p_pattern text,
+    p_weight double precision,
+    p_applies_to text[],
+    p_enabled boolean,
+    p_org_id text
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_builtin mnemo._rule;
+    v_fault text;
+BEGIN
+    SELECT b.* INTO v_builtin FROM mnemo._builtin_rules() AS b WHERE b.name = p_name;
+    IF p_pattern IS NOT NULL AND length(p_pattern) <= 1000 THEN
+        v_fault := mnemo._pattern_fault(p_pattern);
+    END IF;
+    RETURN mnemo._first_problem(ARRAY[
+        mnemo._rule_name_problem(p_name),
+        CASE WHEN p_org_id <> '*' THEN mnemo._identifier_problem('p_org_id', p_org_id) END,
+        CASE WHEN v_fault IS NOT NULL THEN
+            mnemo._argument('p_pattern', 'p_pattern ' || v_fault,
+                'words with single spaces between them, such as '' buy (gold|silver) now ''')
+        END,
+        CASE WHEN v_builtin.name IS NULL AND p_pattern IS NULL THEN
+            mnemo._argument('p_pattern',
+                'p_pattern must not be NULL: no rule ' || p_name || ' is built in',
+                'pass a regular expression')
+        WHEN v_builtin.name IS NOT NULL AND v_builtin.pattern IS NULL AND p_pattern IS NOT NULL THEN
+            mnemo._argument('p_pattern', 'p_pattern cannot be given for ' || p_name
+                || ', which counts and reads no words', 'leave it out')
+        END,
+        CASE WHEN v_builtin.name IS NULL AND p_weight IS NULL THEN
+            mnemo._argument('p_weight',
+                'p_weight must not be NULL: no rule ' || p_name || ' is built in',
+                'pass what a hit adds, from 0 to 1; records are held back from 0.5 on')
+        END,
+        mnemo._fraction_problem('p_weight', p_weight),
+        mnemo._applies_problem(p_applies_to),
+        CASE WHEN p_enabled IS NULL THEN
+            mnemo._argument('p_enabled', 'p_enabled must not be NULL', 'pass true or false')
+        END,
+        mnemo._length_problem('p_pattern', p_pattern, 1000),
+        CASE WHEN (
+            SELECT count(*)
+              FROM mnemo.poisoning_rule AS r
+             WHERE r.org_id = p_org_id AND r.name <> p_name
+        ) >= 100 THEN
+            mnemo._limit('p_name', 'there are 100 rules already, at most 100 are allowed',
+                'remove one with mnemo.remove_poisoning_rule, or join patterns with |')
+        END
+    ]);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._rule_problem(
+    text, text, double precision, text[], boolean, text
+) IS 'The first problem of the arguments of mnemo.set_poisoning_rule; NULL for none.';
+
+CREATE FUNCTION mnemo.set_poisoning_rule(
+    p_name text,
+    p_pattern text DEFAULT NULL,
+    p_weight double precision DEFAULT NULL,
+    p_applies_to text[] DEFAULT NULL,
+    p_enabled boolean DEFAULT true,
+    p_org_id text DEFAULT NULL
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_org_id text := coalesce(p_org_id, '*');
+BEGIN
+    PERFORM mnemo._require_admin();
+    IF p_org_id = '*' THEN
+        PERFORM mnemo._check_identity('x', p_org_id);
+    END IF;
+    PERFORM mnemo._raise_problem(mnemo._rule_problem(
+        p_name, p_pattern, p_weight, p_applies_to, p_enabled, v_org_id));
+    INSERT INTO mnemo.poisoning_rule AS r (
+        org_id, name, pattern, weight, applies_to, enabled, updated_at
+    )
+    VALUES (v_org_id, p_name, p_pattern, p_weight,
+        CASE WHEN p_applies_to IS NOT NULL THEN mnemo._distinct(p_applies_to) END, p_enabled, now())
+    ON CONFLICT ON CONSTRAINT poisoning_rule_pkey DO UPDATE
+       SET pattern = excluded.pattern, weight = excluded.weight,
+           applies_to = excluded.applies_to, enabled = excluded.enabled,
+           updated_at = excluded.updated_at;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.set_poisoning_rule(
+    text, text, double precision, text[], boolean, text
+) IS
+    'Adds a rule against poisoning, or changes one, for the database or (p_org_id) one '
+    'organisation, whose rule of the same name then counts instead. The name of a built-in rule '
+    'changes that: what is NULL stays built in. p_pattern: regular expression, matched with the '
+    'text in lower case, once as words with single spaces between, before and after them, once as '
+    'it stands; up to 1,000 characters, without references back, looking ahead or behind, counted '
+    'groups, and counts above 50, so that a match takes time in proportion to the text. p_weight: '
+    'what a hit adds, 0 to 1; from 0.5 on a record is held back. p_applies_to: source types, and '
+    'plan for plans; NULL for all. p_enabled false switches it off. At most 100. Records that are '
+    'there are not looked at again. Level admin only. Errors: 42501 not an administrator; 22023 '
+    'bad argument; 54000 over a limit.';
+
+CREATE FUNCTION mnemo.remove_poisoning_rule(
+    p_name text,
+    p_org_id text DEFAULT NULL
+)
+RETURNS boolean
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    PERFORM mnemo._require_admin();
+    IF p_org_id IS NOT NULL THEN
+        PERFORM mnemo._check_identity('x', p_org_id);
+    END IF;
+    PERFORM mnemo._raise_problem(mnemo._rule_name_problem(p_name));
+    DELETE FROM mnemo.poisoning_rule AS r
+     WHERE r.org_id = coalesce(p_org_id, '*') AND r.name = p_name;
+    RETURN FOUND;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.remove_poisoning_rule(text, text) IS
+    'Takes back what mnemo.set_poisoning_rule set for the database or one organisation; a built-in '
+    'rule is then as it was. True if there was something. Level admin only. Errors: 42501 not an '
+    'administrator; 22023 bad argument.';
+
+CREATE FUNCTION mnemo.poisoning_rules(
+    p_org_id text DEFAULT NULL
+)
+RETURNS TABLE (
+    name text,
+    pattern text,
+    weight double precision,
+    applies_to text[],
+    enabled boolean,
+    origin text
+)
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 30
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    PERFORM mnemo._require_admin();
+    IF p_org_id IS NOT NULL THEN
+        PERFORM mnemo._check_identity('x', p_org_id);
+    END IF;
+    RETURN QUERY
+    SELECT coalesce(b.name, c.name), coalesce(c.pattern, b.pattern), coalesce(c.weight, b.weight),
+           coalesce(c.applies_to, b.applies_to), coalesce(c.enabled, true),
+           CASE WHEN c.name IS NULL THEN 'builtin' WHEN c.org_id = '*' THEN 'database'
+           ELSE 'organisation' END
+      FROM mnemo._builtin_rules() AS b
+      FULL JOIN (
+        SELECT DISTINCT ON (r.name) r.*
+          FROM mnemo.poisoning_rule AS r
+         WHERE r.org_id IN (p_org_id, '*')
+         ORDER BY r.name, r.org_id = '*'
+      ) AS c ON c.name = b.name
+     ORDER BY 1;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.poisoning_rules(text) IS
+    'The rules against poisoning of the database, or of one organisation, by name: pattern (NULL: '
+    'the rule counts), weight, source types that it applies to (NULL: all), whether it is switched '
+    'on, and where it is from: builtin, or what an administrator set for the database or the '
+    'organisation. Level admin only. Errors: 42501 not an administrator; 22023 ill-formed '
+    'organisation.';
 
 -- part: 470_terms.sql
 -- The terms of a text: its words in lower case, without accents and plurals, pairs of characters for
@@ -6943,6 +8515,69 @@ COMMENT ON FUNCTION mnemo._lexical_lane(
     'The best p_limit records by the words of a query: score descending, then newest id. parts gives '
     'what each word contributes to the score. No row for a query without words that admit.';
 
+CREATE FUNCTION mnemo._newest(
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz,
+    p_filter mnemo._recall_filter,
+    p_limit bigint
+)
+RETURNS SETOF mnemo.memory
+LANGUAGE sql STABLE PARALLEL SAFE
+-- The limit in each branch: each is read from its index only as far as it goes. Records that were
+-- granted are looked up by key, one after the other.
+BEGIN ATOMIC
+    (SELECT m.*
+       FROM mnemo._visible_own(p_org_id, p_agent_id, p_now) AS m
+      WHERE NOT m.tags @> ARRAY['__experience_plan__'] AND mnemo._passes(m, p_filter)
+      ORDER BY m.created_at DESC, m.id DESC
+      LIMIT p_limit)
+    UNION ALL
+    (SELECT m.*
+       FROM mnemo._visible_public(p_org_id, p_agent_id, p_now) AS m
+      WHERE NOT m.tags @> ARRAY['__experience_plan__'] AND mnemo._passes(m, p_filter)
+      ORDER BY m.created_at DESC, m.id DESC
+      LIMIT p_limit)
+    UNION ALL
+    (SELECT m.*
+       FROM mnemo.acl AS a
+      CROSS JOIN LATERAL mnemo._record(p_org_id, a.memory_id) AS m
+      WHERE a.org_id = p_org_id AND a.agent_id = p_agent_id
+        AND (a.expires_at IS NULL OR a.expires_at > p_now)
+        AND m.scope = 'shared' AND m.agent_id <> p_agent_id
+        AND mnemo._is_live(m, p_now) AND mnemo._passes(m, p_filter)
+      ORDER BY m.created_at DESC, m.id DESC
+      LIMIT p_limit)
+    UNION ALL
+    (SELECT m.*
+       FROM mnemo._visible_global(p_now) AS m
+      WHERE NOT m.tags @> ARRAY['__experience_plan__'] AND mnemo._passes(m, p_filter)
+      ORDER BY m.created_at DESC, m.id DESC
+      LIMIT p_limit)
+    ORDER BY created_at DESC, id DESC
+    LIMIT p_limit;
+END;
+COMMENT ON FUNCTION mnemo._newest(text, text, timestamptz, mnemo._recall_filter, bigint) IS
+    'The newest p_limit records that the agent may read and that pass the filters, newest first.';
+
+CREATE FUNCTION mnemo._recency(
+    p_age_hours double precision
+)
+RETURNS double precision
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN exp(-ln(2::double precision) * greatest(p_age_hours, 0) / 168);
+COMMENT ON FUNCTION mnemo._recency(double precision) IS
+    'The score of an age in hours: 1 for now, half as much each 168 hours.';
+
+CREATE FUNCTION mnemo._hours(
+    p_from timestamptz,
+    p_to timestamptz
+)
+RETURNS double precision
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN extract(epoch FROM p_to - p_from)::double precision / 3600;
+COMMENT ON FUNCTION mnemo._hours(timestamptz, timestamptz) IS 'Hours from one time to another.';
+
 CREATE FUNCTION mnemo._recent_lane(
     p_org_id text,
     p_agent_id text,
@@ -6966,45 +8601,9 @@ SET jit = off
 AS $fn$
 BEGIN
     RETURN QUERY
-    SELECT row_number() OVER (ORDER BY s.created_at DESC, s.id DESC), s.org_id, s.id,
-           exp(-ln(2::double precision) * greatest(x.age_hours, 0) / 168), x.age_hours
-      FROM (
-        -- The limit in each branch: each is read from its index only as far as it goes. Records
-        -- that were granted are looked up by key, one after the other.
-        (SELECT m.org_id, m.id, m.created_at
-           FROM mnemo._visible_own(p_org_id, p_agent_id, p_now) AS m
-          WHERE NOT m.tags @> ARRAY['__experience_plan__'] AND mnemo._passes(m, p_filter)
-          ORDER BY m.created_at DESC, m.id DESC
-          LIMIT p_limit)
-        UNION ALL
-        (SELECT m.org_id, m.id, m.created_at
-           FROM mnemo._visible_public(p_org_id, p_agent_id, p_now) AS m
-          WHERE NOT m.tags @> ARRAY['__experience_plan__'] AND mnemo._passes(m, p_filter)
-          ORDER BY m.created_at DESC, m.id DESC
-          LIMIT p_limit)
-        UNION ALL
-        (SELECT m.org_id, m.id, m.created_at
-           FROM mnemo.acl AS a
-          CROSS JOIN LATERAL mnemo._record(p_org_id, a.memory_id) AS m
-          WHERE a.org_id = p_org_id AND a.agent_id = p_agent_id
-            AND (a.expires_at IS NULL OR a.expires_at > p_now)
-            AND m.scope = 'shared' AND m.agent_id <> p_agent_id
-            AND mnemo._is_live(m, p_now) AND mnemo._passes(m, p_filter)
-          ORDER BY m.created_at DESC, m.id DESC
-          LIMIT p_limit)
-        UNION ALL
-        (SELECT m.org_id, m.id, m.created_at
-           FROM mnemo._visible_global(p_now) AS m
-          WHERE NOT m.tags @> ARRAY['__experience_plan__'] AND mnemo._passes(m, p_filter)
-          ORDER BY m.created_at DESC, m.id DESC
-          LIMIT p_limit)
-        ORDER BY created_at DESC, id DESC
-        LIMIT p_limit
-      ) AS s
-      CROSS JOIN LATERAL (
-        SELECT extract(epoch FROM p_now - s.created_at)::double precision / 3600 AS age_hours
-      ) AS x
-     ORDER BY s.created_at DESC, s.id DESC;
+    SELECT row_number() OVER (ORDER BY m.created_at DESC, m.id DESC), m.org_id, m.id,
+           mnemo._recency(mnemo._hours(m.created_at, p_now)), mnemo._hours(m.created_at, p_now)
+      FROM mnemo._newest(p_org_id, p_agent_id, p_now, p_filter, p_limit) AS m;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._recent_lane(
@@ -7151,27 +8750,18 @@ BEGIN
         SELECT l.rank, l.org_id, l.id, l.score,
                jsonb_build_object('strategy', 'lexical', 'score', l.score, 'terms', l.parts)
           FROM mnemo._lexical_lane(p_query, p_org_id, p_agent_id, p_now, p_filter, p_limit) AS l;
-    ELSIF p_strategy = 'hybrid' THEN
+    ELSE
         RETURN QUERY
         SELECT f.rank, f.org_id, f.id, f.score, f.explanation
           FROM mnemo._fused(
                 p_query, p_limit, greatest(p_limit, 50), mnemo._lane_weights() || p_weights,
                 p_org_id, p_agent_id, p_now, p_filter) AS f;
-    ELSE
-        RETURN QUERY
-        SELECT l.rank, l.org_id, l.id, x.score,
-               jsonb_build_object('strategy', p_strategy,
-                   'age_hours', round(l.age_hours::numeric, 3), 'score', x.score)
-          FROM mnemo._recent_lane(p_org_id, p_agent_id, p_now, p_filter, p_limit) AS l
-          CROSS JOIN LATERAL (
-            SELECT CASE p_strategy WHEN 'recent' THEN l.score ELSE 1 END AS score
-          ) AS x;
     END IF;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._ranked(
     text, bigint, text, jsonb, text, text, timestamptz, mnemo._recall_filter
-) IS 'The records that mnemo.recall returns, ranked, by its strategies.';
+) IS 'The records that strategy lexical or hybrid of mnemo.recall returns, ranked.';
 
 -- part: 519_recall.sql
 CREATE FUNCTION mnemo._recall_problem(
@@ -7264,11 +8854,15 @@ SET search_path = pg_catalog, mnemo, pg_temp
 -- One plan for all arguments: look-ups by key.
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
+SET enable_sort = off
 SET jit = off
+-- JSON takes a number's digits from this setting.
+SET extra_float_digits = 1
 AS $fn$
 DECLARE
     v_caller record;
     v_problem mnemo._problem;
+    v_filter mnemo._recall_filter;
 BEGIN
     SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
     IF p_embedding IS NOT NULL OR p_model IS NOT NULL THEN
@@ -7279,15 +8873,31 @@ BEGIN
     IF v_problem.code IS NOT NULL THEN
         PERFORM mnemo._raise_problem(v_problem);
     END IF;
+    v_filter := ROW(p_types, p_scope, p_tags, p_tags_all, p_min_importance, p_thread_id,
+        p_source_types, p_since, p_until, p_as_of);
+    IF p_strategy IN ('recent', 'exact') THEN
+        RETURN QUERY
+        SELECT row_number() OVER (ORDER BY m.created_at DESC, m.id DESC), m.id, m.content,
+               m.agent_id, m.memory_type, m.scope, m.importance, m.tags, m.metadata, x.score,
+               m.created_at,
+               jsonb_build_object('strategy', p_strategy,
+                   'age_hours', mnemo._hours(m.created_at, statement_timestamp()),
+                   'score', x.score)
+          FROM mnemo._newest(v_caller.org_id, v_caller.agent_id, statement_timestamp(), v_filter,
+                p_limit) AS m
+          CROSS JOIN LATERAL (
+            SELECT CASE p_strategy WHEN 'recent'
+                   THEN mnemo._recency(mnemo._hours(m.created_at, statement_timestamp()))
+                   ELSE 1 END AS score
+          ) AS x;
+        RETURN;
+    END IF;
     RETURN QUERY
     SELECT r.rank, r.id, m.content, m.agent_id, m.memory_type, m.scope, m.importance, m.tags,
            m.metadata, r.score, m.created_at, r.explanation
       FROM mnemo._ranked(
             p_query, p_limit, p_strategy, coalesce(p_weights, '{}'), v_caller.org_id,
-            v_caller.agent_id, statement_timestamp(),
-            ROW(p_types, p_scope, p_tags, p_tags_all, p_min_importance, p_thread_id,
-                p_source_types, p_since, p_until, p_as_of)::mnemo._recall_filter
-      ) AS r
+            v_caller.agent_id, statement_timestamp(), v_filter) AS r
       CROSS JOIN LATERAL (
         (SELECT o.* FROM mnemo.memory AS o
           WHERE o.org_id = v_caller.org_id AND o.id = r.id AND r.org_id <> '*' OFFSET 0)
@@ -9985,35 +11595,39 @@ BEGIN ATOMIC
         (1, 'settings', false, ARRAY['t.org_id', 't.name'], 't.org_id = $1', 'e.value = r.value',
          'CASE WHEN mnemo._setting_default(r.name) IS NULL THEN ''there is no such setting'''
          ' ELSE (mnemo._setting_problem(r.name, r.value, r.org_id)).message END'),
-        (2, 'memory', false, ARRAY['t.org_id', 't.id'], 't.org_id = $1',
+        (2, 'poisoning_rule', false, ARRAY['t.org_id', 't.name'], 't.org_id = $1',
+         'to_jsonb(e) - ''updated_at'' = to_jsonb(r) - ''updated_at''',
+         '(mnemo._rule_problem(r.name, r.pattern, r.weight, r.applies_to, r.enabled, r.org_id))'
+         '.message'),
+        (3, 'memory', false, ARRAY['t.org_id', 't.id'], 't.org_id = $1',
          'e.content_hash = r.content_hash',
          'CASE WHEN r.nonce IS NOT NULL AND mnemo._content_hash(r) <> r.content_hash'
          ' THEN ''content_hash is not the hash of this record'' END'),
-        (3, 'memory', true, ARRAY['t.org_id', 't.id'],
+        (4, 'memory', true, ARRAY['t.org_id', 't.id'],
          't.org_id = ''*'' AND t.origin_org_id = $1', NULL, NULL),
-        (4, 'acl', false, ARRAY['t.org_id', 't.memory_id', 't.agent_id'], 't.org_id = $1',
+        (5, 'acl', false, ARRAY['t.org_id', 't.memory_id', 't.agent_id'], 't.org_id = $1',
          'to_jsonb(e) = to_jsonb(r)', NULL),
-        (5, 'acl', true, ARRAY['t.org_id', 't.memory_id', 't.agent_id'],
+        (6, 'acl', true, ARRAY['t.org_id', 't.memory_id', 't.agent_id'],
          't.org_id = ''*'' AND EXISTS (SELECT FROM mnemo.memory AS m WHERE m.org_id = ''*'''
          ' AND m.id = t.memory_id AND m.origin_org_id = $1)', NULL, NULL),
-        (6, 'delegation', false, ARRAY['t.org_id', 't.id'], 't.org_id = $1',
+        (7, 'delegation', false, ARRAY['t.org_id', 't.id'], 't.org_id = $1',
          'to_jsonb(e) - ''revoked_at'' = to_jsonb(r) - ''revoked_at'''
          ' AND (r.revoked_at IS NULL OR r.revoked_at = e.revoked_at)', NULL),
-        (7, 'event', false, ARRAY['t.org_id', 't.id'], 't.org_id = $1',
+        (8, 'event', false, ARRAY['t.org_id', 't.id'], 't.org_id = $1',
          'to_jsonb(e) - ''{seq,prev_hash,hash}''::text[]'
          ' = to_jsonb(r) - ''{seq,prev_hash,hash}''::text[]'
          ' AND (r.seq IS NULL OR r.seq = e.seq AND r.hash = e.hash)', NULL),
-        (8, 'event_note', false, ARRAY['t.org_id', 't.event_id'], 't.org_id = $1',
+        (9, 'event_note', false, ARRAY['t.org_id', 't.event_id'], 't.org_id = $1',
          'e.salt = r.salt AND e.note = r.note', NULL),
-        (9, 'chain_head', false, ARRAY['t.org_id', 't.agent_id'], 't.org_id = $1',
+        (10, 'chain_head', false, ARRAY['t.org_id', 't.agent_id'], 't.org_id = $1',
          'e.seq = r.seq AND e.hash = r.hash OR e.seq > r.seq AND (e.anchor_seq > r.seq'
          ' OR e.anchor_seq = r.seq AND e.anchor_hash = r.hash OR EXISTS (SELECT'
          ' FROM mnemo.event AS v WHERE v.org_id = r.org_id AND v.agent_id = r.agent_id'
          ' AND v.seq = r.seq AND v.hash = r.hash))', NULL),
-        (10, 'idempotency', false, ARRAY['t.org_id', 't.agent_id', 't.key'], 't.org_id = $1',
+        (11, 'idempotency', false, ARRAY['t.org_id', 't.agent_id', 't.key'], 't.org_id = $1',
          'e.memory_org_id = r.memory_org_id AND e.memory_id = r.memory_id', NULL),
-        (11, 'role_level', false, ARRAY['t.role_name'], NULL, 'e.level = r.level', NULL),
-        (12, 'role_binding', false,
+        (12, 'role_level', false, ARRAY['t.role_name'], NULL, 'e.level = r.level', NULL),
+        (13, 'role_binding', false,
          ARRAY['t.org_id', 't.role_name', 'coalesce(t.agent_id, '''')'], 't.org_id = $1', 'true',
          NULL)
       ) AS s(place, table_name, global, keys, one, same, wrong)
@@ -11199,6 +12813,178 @@ COMMENT ON FUNCTION mnemo.log_read(uuid[], text, text, text) IS
     'nothing. Errors: 42501 no access; MN001 unknown, gone or invisible id; 22023 NULL, empty '
     'list, NULL element, blank p_query; 54000 over 10,000 ids or a query over 100,000 characters.';
 
+-- part: 586_quarantined.sql
+CREATE FUNCTION mnemo.quarantined(
+    p_limit bigint DEFAULT 100,
+    p_after uuid DEFAULT NULL,
+    p_agent_id text DEFAULT NULL,
+    p_org_id text DEFAULT NULL
+)
+RETURNS TABLE (
+    rank bigint,
+    id uuid,
+    org_id text,
+    origin_org_id text,
+    owner_agent_id text,
+    memory_type text,
+    scope text,
+    source_type text,
+    is_plan boolean,
+    reason text,
+    content text,
+    metadata jsonb,
+    version bigint,
+    created_at timestamptz,
+    expires_at timestamptz,
+    content_hash bytea
+)
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 100
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_caller record;
+    v_is_admin boolean;
+BEGIN
+    SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
+    PERFORM mnemo._raise_problem(mnemo._limit_problem(p_limit));
+    v_is_admin := v_caller.level = 'admin';
+    RETURN QUERY
+    SELECT row_number() OVER (ORDER BY q.id DESC), q.*
+      FROM (
+        SELECT m.id, m.org_id, m.origin_org_id, m.agent_id, m.memory_type, m.scope,
+               m.source_type, m.tags @> ARRAY[mnemo._reserved_tag()], m.quarantine_reason,
+               CASE WHEN v_is_admin THEN m.content END,
+               CASE WHEN v_is_admin THEN m.metadata END,
+               m.version, m.created_at, m.expires_at, m.content_hash
+          FROM mnemo.memory AS m
+         WHERE m.org_id IN (v_caller.org_id, '*') AND m.origin_org_id = v_caller.org_id
+           AND m.quarantined AND m.deleted_at IS NULL
+           AND (m.agent_id = v_caller.agent_id OR v_is_admin AND p_agent_id IS NULL)
+           AND (p_after IS NULL OR m.id < p_after)
+         ORDER BY m.id DESC
+         LIMIT p_limit
+      ) AS q
+     ORDER BY 1;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.quarantined(bigint, uuid, text, text) IS
+    'The records, plans included, that the rules against poisoning hold back, newest first: those '
+    'of the acting agent; for administrators who name no agent all of the organisation. reason: '
+    'the rules that it hit, with their weights. content and metadata are shown to administrators '
+    'alone, NULL to others, so that no agent reads what was held back from it. p_limit: 1 to 1000 '
+    'rows; p_after: the last id of the page before. Errors: 42501 no access; 22023 bad argument.';
+
+-- part: 587_release.sql
+-- Whether a record was poisoned is for a person to say, so none of this is for agents: an agent that
+-- has been taken over, or the application that runs it, must not let its own record through.
+
+CREATE FUNCTION mnemo._lock_quarantined(
+    p_id uuid,
+    p_note text,
+    p_org_id text
+)
+RETURNS mnemo.memory
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_record mnemo.memory;
+BEGIN
+    PERFORM mnemo._raise_problem(mnemo._first_problem(ARRAY[
+        mnemo._id_problem(p_id),
+        mnemo._texts_problem(ARRAY['p_note'], ARRAY[p_note], 10000)
+    ]));
+    SELECT m.* INTO v_record
+      FROM mnemo.memory AS m
+     WHERE m.org_id IN (p_org_id, '*') AND m.id = p_id AND m.origin_org_id = p_org_id
+       AND m.quarantined AND m.deleted_at IS NULL
+       FOR UPDATE;
+    IF NOT FOUND THEN
+        PERFORM mnemo._raise('MN001', 'p_id: no such record in quarantine: ' || p_id,
+            jsonb_build_object('parameter', 'p_id', 'ids', jsonb_build_array(p_id)),
+            'mnemo.quarantined lists those of an organisation');
+    END IF;
+    RETURN v_record;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._lock_quarantined(uuid, text, text) IS
+    'Checks the arguments of mnemo.release and mnemo.purge, locks and returns the record. Raises '
+    'MN001 unless it is one of the organisation that is held back.';
+
+CREATE FUNCTION mnemo.release(
+    p_id uuid,
+    p_note text DEFAULT NULL,
+    p_agent_id text DEFAULT NULL,
+    p_org_id text DEFAULT NULL
+)
+RETURNS TABLE (id uuid, status text)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 1
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_caller record;
+    v_before mnemo.memory;
+    v_after mnemo.memory;
+BEGIN
+    PERFORM mnemo._require_admin();
+    SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
+    v_before := mnemo._lock_quarantined(p_id, p_note, v_caller.org_id);
+    v_after := v_before;
+    v_after.quarantined := false;
+    v_after.quarantine_reason := NULL;
+    UPDATE mnemo.memory AS m
+       SET quarantined = false, quarantine_reason = NULL, updated_at = now()
+     WHERE m.org_id = v_before.org_id AND m.id = v_before.id;
+    PERFORM mnemo._write_event(v_after, 'memory_released', v_caller.org_id, v_caller.agent_id,
+        mnemo._bound_changes(v_before, v_after), p_note);
+    PERFORM mnemo._index_change(v_after);
+    RETURN QUERY SELECT v_after.id, 'released';
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.release(uuid, text, text, text) IS
+    'Lets a record, plan or memory, that a rule against poisoning held back into recall, with the '
+    'event memory_released. p_note: why, up to 10,000 characters, kept beside the event and '
+    'erasable; NULL for none. p_agent_id names who acts in the event, p_org_id the organisation '
+    'that wrote the record. Returns id and status released. Level admin only. Errors: 42501 not an '
+    'administrator; MN001 not in quarantine; 22023 NULL id, blank note; 54000 over a limit.';
+
+CREATE FUNCTION mnemo.purge(
+    p_id uuid,
+    p_note text DEFAULT NULL,
+    p_agent_id text DEFAULT NULL,
+    p_org_id text DEFAULT NULL
+)
+RETURNS TABLE (id uuid, status text)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 1
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_caller record;
+    v_record mnemo.memory;
+BEGIN
+    PERFORM mnemo._require_admin();
+    SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
+    v_record := mnemo._lock_quarantined(p_id, p_note, v_caller.org_id);
+    PERFORM mnemo._forget_beside(v_record.org_id, ARRAY[v_record.id]);
+    PERFORM mnemo._write_event(v_record, 'memory_delete', v_caller.org_id, v_caller.agent_id,
+        '{"hard": true, "purged": true}', p_note);
+    PERFORM mnemo._unindex_terms(v_record.org_id, ARRAY[v_record.id]);
+    DELETE FROM mnemo.memory AS m WHERE m.org_id = v_record.org_id AND m.id = v_record.id;
+    RETURN QUERY SELECT v_record.id, 'purged';
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.purge(uuid, text, text, text) IS
+    'Deletes a record, plan or memory, that a rule against poisoning held back, for good: its row, '
+    'terms, grants, notes and idempotency key go, its events and the hash of what it said stay, with the '
+    'event memory_delete. What it said before it was changed is left. p_note: why, up to 10,000 '
+    'characters, kept beside the event and erasable; NULL for none. p_agent_id names who acts in '
+    'the event, p_org_id the organisation that wrote the record. Returns id and status purged. '
+    'Level admin only. Errors: 42501 not an administrator; MN001 not in quarantine; 22023 NULL id, '
+    'blank note; 54000 over a limit.';
+
 -- part: 600_plan_keys.sql
 -- Lookup keys: prefix filtering for exact set similarity.
 --
@@ -11211,10 +12997,10 @@ COMMENT ON FUNCTION mnemo.log_read(uuid[], text, text, text) IS
 --
 -- A plan's keys are made for the threshold floor 3/5, in whole numbers. Its own size alone decides
 -- how: one or two tokens give single tokens (k = 1), 3 to 32 give pairs (k = 2, where the overlap
--- needed at the floor is at least 2 for every admissible size of the other side), longer ones give
--- no token keys. Every plan also has the key of its audience and size bucket, by which long
--- signatures and thresholds below the floor are found: slower, never wrong. No bucket holds sizes
--- of two modes. Keys are combined by XOR of 64-bit hashes; a collision adds a candidate and loses
+-- needed at the floor is at least 2 for every admissible size of the other side), 33 to 127 give
+-- parts, see _part_keys, longer ones give no token keys. Every plan also has the key of its audience
+-- and size bucket, by which the longest signatures and thresholds below the floor are found: slower,
+-- never wrong. No bucket holds sizes of two modes. Keys are combined by XOR of 64-bit hashes; a collision adds a candidate and loses
 -- none, for candidates are scored by their tokens.
 
 CREATE FUNCTION mnemo._signature_bucket(
@@ -11314,6 +13100,13 @@ BEGIN
         ) LOOP
             v_keys := v_keys || (v_key # v_mask);
         END LOOP;
+    ELSIF v_size <= 127 THEN
+        v_mask := p_audience # mnemo._part_hash(mnemo._part_bucket(v_size));
+        FOREACH v_key IN ARRAY mnemo._part_keys(
+            p_hashes, mnemo._part_most(mnemo._part_bucket(v_size)) / 2 + 1, NULL
+        ) LOOP
+            v_keys := v_keys || (v_key # v_mask);
+        END LOOP;
     END IF;
     RETURN v_keys;
 END
@@ -11356,7 +13149,8 @@ BEGIN
         mnemo._signature_bucket(v_least) .. mnemo._signature_bucket(v_most)
     LOOP
         v_start := greatest(mnemo._bucket_start(v_bucket), v_least);
-        CONTINUE WHEN mnemo._bucket_start(v_bucket) IS NULL;
+        CONTINUE WHEN mnemo._bucket_start(v_bucket) IS NULL
+            OR mnemo._bucket_start(v_bucket) BETWEEN 32 AND 127;
         v_mask := mnemo._bucket_hash(v_bucket);
         IF v_bucket > 11 OR NOT v_tokens THEN
             v_keys := v_keys || v_mask;
@@ -11375,7 +13169,7 @@ BEGIN
             END LOOP;
         END IF;
     END LOOP;
-    RETURN v_keys;
+    RETURN v_keys || mnemo._probe_parts(p_hashes, v_low, v_least, v_most);
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._probe_keys(bigint[], double precision) IS
@@ -11422,6 +13216,124 @@ BEGIN
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._digest(text[]) IS 'The hash of a signature.';
+
+-- part: 602_part_keys.sql
+-- Keys of signatures of 33 to 127 tokens: parts.
+--
+-- Lemma. Deal all tokens there could be into m parts, by hash. If A and B differ in at most h tokens
+-- (|A u B| - |A n B| <= h < m), at least m - h of the parts hold the same tokens of A and of B: a
+-- token that one of them lacks spoils one part. So of any h + 1 parts one at least is the same, and
+-- the query may choose those that tell most. Jaccard >= t allows
+-- h = floor((1 - t) / (1 + t) * (|A| + |B|)).
+-- Arasu, Ganti, Kaushik: PartEnum, VLDB 2006 (its first level).
+--
+-- Prefixes of that length would give hundreds of pairs, and single tokens that are everywhere. The
+-- number of parts follows from the size bucket of the plan: about half its size, two tokens a part.
+
+CREATE FUNCTION mnemo._part_bucket(
+    p_size integer
+)
+RETURNS integer
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN width_bucket(p_size, ARRAY[33, 39, 46, 54, 64, 77, 91, 108]);
+COMMENT ON FUNCTION mnemo._part_bucket(integer) IS
+    'The size bucket of the parts of a signature of 33 to 127 tokens: 1 to 8.';
+
+CREATE FUNCTION mnemo._part_most(
+    p_bucket integer
+)
+RETURNS integer
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (ARRAY[38, 45, 53, 63, 76, 90, 107, 127])[p_bucket];
+COMMENT ON FUNCTION mnemo._part_most(integer) IS
+    'The greatest size in a bucket of parts; there are half as many parts, and one more.';
+
+CREATE FUNCTION mnemo._part_hash(
+    p_bucket integer
+)
+RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN mnemo._hash64('parts ' || p_bucket::text);
+COMMENT ON FUNCTION mnemo._part_hash(integer) IS
+    'The portion of a key that stands for a bucket of parts.';
+
+CREATE FUNCTION mnemo._part_keys(
+    p_hashes bigint[],
+    p_parts integer,
+    p_needed integer
+)
+RETURNS bigint[]
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+AS $fn$
+BEGIN
+    -- A part with several tokens is rare; of single tokens the longest are. The first come first.
+    RETURN ARRAY(
+        SELECT coalesce(t.tokens, 0) # n.part
+          FROM generate_series(0::bigint, p_parts - 1) AS n(part)
+          LEFT JOIN (
+            SELECT (h.hash & 9223372036854775807) % p_parts AS part,
+                   bit_xor(h.hash) AS tokens,
+                   least(count(*), 3) * cardinality(p_hashes) - min(h.place) AS worth
+              FROM unnest(p_hashes) WITH ORDINALITY AS h(hash, place)
+             GROUP BY 1
+          ) AS t ON t.part = n.part
+         ORDER BY t.worth DESC NULLS LAST, n.part
+         LIMIT p_needed
+    );
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._part_keys(bigint[], integer, integer) IS
+    'The XOR of the token hashes in each of p_parts parts and the number of the part: those of the '
+    'p_needed parts that tell most, NULL for all.';
+
+CREATE FUNCTION mnemo._probe_parts(
+    p_hashes bigint[],
+    p_low double precision,
+    p_least integer,
+    p_most integer
+)
+RETURNS bigint[]
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+AS $fn$
+DECLARE
+    v_from integer;
+    v_to integer;
+    v_parts integer;
+    v_needed integer;
+    v_mask bigint;
+    v_key bigint;
+    v_keys bigint[] := '{}';
+BEGIN
+    IF p_most < 33 OR p_least > 127 THEN
+        RETURN v_keys;
+    END IF;
+    FOR v_bucket IN
+        mnemo._part_bucket(greatest(p_least, 33)) .. mnemo._part_bucket(least(p_most, 127))
+    LOOP
+        v_to := least(mnemo._part_most(v_bucket), p_most);
+        v_parts := mnemo._part_most(v_bucket) / 2 + 1;
+        v_needed := floor((1 - p_low) / (1 + p_low) * (cardinality(p_hashes) + v_to)) + 1;
+        IF v_needed <= v_parts THEN
+            v_mask := mnemo._part_hash(v_bucket);
+            FOREACH v_key IN ARRAY mnemo._part_keys(p_hashes, v_parts, v_needed) LOOP
+                v_keys := v_keys || (v_key # v_mask);
+            END LOOP;
+        ELSE
+            -- The threshold allows more differences than there are parts.
+            v_from := greatest(coalesce(mnemo._part_most(v_bucket - 1) + 1, 33), p_least);
+            FOR v_size_bucket IN
+                mnemo._signature_bucket(v_from) .. mnemo._signature_bucket(v_to)
+            LOOP
+                v_keys := v_keys || mnemo._bucket_hash(v_size_bucket);
+            END LOOP;
+        END IF;
+    END LOOP;
+    RETURN v_keys;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._probe_parts(bigint[], double precision, integer, integer) IS
+    'The share of _probe_keys for plans of 33 to 127 tokens: p_low is the threshold, a little lower, '
+    'p_least and p_most the sizes that it admits.';
 
 -- part: 610_plan_index.sql
 CREATE FUNCTION mnemo._audience(
@@ -12493,7 +14405,11 @@ BEGIN
             END IF;
         END IF;
         IF status = 'stored' THEN
-            v_records := v_records || v_record;
+            v_record := mnemo._screen(v_record);
+            IF v_record.quarantined THEN
+                status := 'quarantined';
+            END IF;
+            v_records := array_append(v_records, v_record);
         END IF;
         id := v_record.id;
         signature := array_to_string(
@@ -12583,8 +14499,8 @@ COMMENT ON FUNCTION mnemo.remember_plan(
     'the success threshold, or NaN, stores nothing; above 1 counts as 1. p_context names what the '
     'plan depends on, such as a tool set: recall must give the same. The same p_idempotency_key of '
     'the same agent again returns the first answer. Returns id (NULL when nothing is stored), the '
-    'signature joined by spaces, stored, and status stored, below_threshold or repeated. Errors: '
-    '42501 no access, or scope global by a tenant; 55000 experience memory is off, embedding given '
+    'signature joined by spaces, stored, and status stored, below_threshold, quarantined (kept, and '
+    'held back by a rule against poisoning) or repeated. Errors: 42501 no access, or scope global by a tenant; 55000 experience memory is off, embedding given '
     'but not enabled; 22023 bad argument; 54000 over a limit; 40001 the key was used by a '
     'concurrent transaction. After DocTrace (arXiv 2606.10921).';
 

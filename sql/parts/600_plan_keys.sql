@@ -9,10 +9,10 @@
 --
 -- A plan's keys are made for the threshold floor 3/5, in whole numbers. Its own size alone decides
 -- how: one or two tokens give single tokens (k = 1), 3 to 32 give pairs (k = 2, where the overlap
--- needed at the floor is at least 2 for every admissible size of the other side), longer ones give
--- no token keys. Every plan also has the key of its audience and size bucket, by which long
--- signatures and thresholds below the floor are found: slower, never wrong. No bucket holds sizes
--- of two modes. Keys are combined by XOR of 64-bit hashes; a collision adds a candidate and loses
+-- needed at the floor is at least 2 for every admissible size of the other side), 33 to 127 give
+-- parts, see _part_keys, longer ones give no token keys. Every plan also has the key of its audience
+-- and size bucket, by which the longest signatures and thresholds below the floor are found: slower,
+-- never wrong. No bucket holds sizes of two modes. Keys are combined by XOR of 64-bit hashes; a collision adds a candidate and loses
 -- none, for candidates are scored by their tokens.
 
 CREATE FUNCTION mnemo._signature_bucket(
@@ -112,6 +112,13 @@ BEGIN
         ) LOOP
             v_keys := v_keys || (v_key # v_mask);
         END LOOP;
+    ELSIF v_size <= 127 THEN
+        v_mask := p_audience # mnemo._part_hash(mnemo._part_bucket(v_size));
+        FOREACH v_key IN ARRAY mnemo._part_keys(
+            p_hashes, mnemo._part_most(mnemo._part_bucket(v_size)) / 2 + 1, NULL
+        ) LOOP
+            v_keys := v_keys || (v_key # v_mask);
+        END LOOP;
     END IF;
     RETURN v_keys;
 END
@@ -154,7 +161,8 @@ BEGIN
         mnemo._signature_bucket(v_least) .. mnemo._signature_bucket(v_most)
     LOOP
         v_start := greatest(mnemo._bucket_start(v_bucket), v_least);
-        CONTINUE WHEN mnemo._bucket_start(v_bucket) IS NULL;
+        CONTINUE WHEN mnemo._bucket_start(v_bucket) IS NULL
+            OR mnemo._bucket_start(v_bucket) BETWEEN 32 AND 127;
         v_mask := mnemo._bucket_hash(v_bucket);
         IF v_bucket > 11 OR NOT v_tokens THEN
             v_keys := v_keys || v_mask;
@@ -173,7 +181,7 @@ BEGIN
             END LOOP;
         END IF;
     END LOOP;
-    RETURN v_keys;
+    RETURN v_keys || mnemo._probe_parts(p_hashes, v_low, v_least, v_most);
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._probe_keys(bigint[], double precision) IS

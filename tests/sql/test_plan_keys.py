@@ -165,6 +165,36 @@ def test_long_signatures_meet_by_their_size_bucket(conn: psycopg.Connection) -> 
     assert lost(conn) == []
 
 
+def test_parts_lose_no_pair(conn: psycopg.Connection) -> None:
+    """From 33 to 127 tokens: every overlap of many sizes, the threshold the very ratio."""
+    chooser = random.Random(21)
+    pairs: list[Pair] = []
+    for b in (33, 34, 38, 39, 45, 46, 53, 54, 63, 64, 76, 77, 90, 91, 107, 108, 126, 127):
+        for a in sorted({max(1, round(b * ratio)) for ratio in (0.6, 0.7, 0.85, 1, 1.2, 1.4, 1.6)}):
+            for shared in range(min(a, b), 0, -1):
+                similarity = shared / (a + b - shared)
+                if similarity < FLOOR:
+                    break
+                pairs += [(*make_pair(chooser, a, b, shared), similarity) for _ in "123"]
+    assert load(conn, pairs) > 2_500
+    assert lost(conn) == []
+    load(conn, random_pairs(seed=22, count=2_500, least=FLOOR, most=160))
+    assert lost(conn) == []
+
+
+def test_parts_select(conn: psycopg.Connection) -> None:
+    """Strangers of one size meet by an empty part or a common word at most now and then."""
+    chooser = random.Random(23)
+    load(
+        conn, [(*make_pair(chooser, size, size, 0), 0.7) for size in range(33, 128) for _ in "123"]
+    )
+    row = conn.execute(
+        "SELECT count(*) FROM pair AS p WHERE probe_keys(p.a, p.threshold) && plan_keys(p.b)"
+    ).fetchone()
+    assert row is not None
+    assert row[0] < 30
+
+
 def test_the_largest_signatures_meet(conn: psycopg.Connection) -> None:
     """Up to the limit of 20,000 tokens, at the least size that the threshold admits."""
     names = [f"token{number:05d}" for number in range(20_000)]
@@ -234,16 +264,18 @@ def test_no_size_bucket_straddles_two_modes(conn: psycopg.Connection) -> None:
 
 
 def test_a_plan_has_few_keys(conn: psycopg.Connection) -> None:
-    """Keys grow with the prefix of a short signature and stop at 32 tokens."""
+    """Pairs of the prefix up to 32 tokens, half the size in parts up to 127, then none."""
     counts = dict(
         conn.execute(
             "SELECT s, cardinality(plan_keys(("
             "           SELECT array_agg('token' || i) FROM generate_series(1, s) AS i)))"
-            "  FROM unnest(ARRAY[1, 2, 3, 8, 16, 32, 33, 300, 20000]) AS s"
+            "  FROM unnest(ARRAY[1, 2, 3, 8, 16, 32, 33, 127, 300, 20000]) AS s"
         ).fetchall()
     )
-    assert counts[33] == counts[300] == counts[20_000] == 1
+    assert counts[300] == counts[20_000] == 1
     assert counts[1] == 2
+    assert counts[33] == 21
+    assert counts[127] == 65
     assert max(counts.values()) <= 100
 
 
