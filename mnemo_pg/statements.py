@@ -39,18 +39,22 @@ from mnemo_pg.types import (
     GuardToken,
     HealthCheck,
     ImportedRecord,
+    Judged,
     Kind,
     Level,
     LoggedRead,
     Memory,
     MemoryStatus,
     MemoryType,
+    NewMemory,
     NewPlan,
     OnError,
     Permission,
     Plan,
     PlanExplanation,
     PlanMatch,
+    PoisoningRule,
+    QuarantinedRecord,
     RecalledMemory,
     RecallStrategy,
     Remembered,
@@ -62,6 +66,7 @@ from mnemo_pg.types import (
     Swept,
     TemporalScope,
     Touched,
+    Updated,
 )
 
 T = TypeVar("T")
@@ -79,21 +84,22 @@ class Statement(Generic[T]):
 
 # A parameter's name decides how it travels: the same name has the same type in every function.
 _NAMES: dict[Callable[[str, object], Any], str] = {
-    _wire.text: "agent_id content context created_by guard idempotency_key kind last level location"
-    " memory_type model name on_error org_id permission predicate query role scope source_id"
-    " source_type status strategy subject temporal_scope text thread_id value",
-    _wire.texts: "a aliases b chunk_ids entities from_agents source_types steps tags to_agents"
-    " types",
+    _wire.text: "agent_id content context created_by guard idempotency_key kind last level"
+    " location memory_type model name note on_error org_id pattern permission predicate query"
+    " role scope source_id source_type status strategy subject temporal_scope text thread_id"
+    " value",
+    _wire.texts: "a aliases applies_to b chunk_ids entities from_agents source_types steps tags"
+    " to_agents types",
     _wire.uuid: "after id memory_id",
     _wire.uuids: "ids",
-    _wire.number: "confidence importance min_importance outcome_score similarity_threshold",
-    _wire.integer: "after_seq limit",
+    _wire.number: "confidence importance min_importance outcome_score similarity_threshold weight",
+    _wire.integer: "after_seq expected_version limit",
     _wire.binary: "expected_head",
-    _wire.boolean: "roles tags_all",
+    _wire.boolean: "enabled roles tags_all",
     _wire.moment: "as_of before now since until valid_from valid_to",
     _wire.interval: "ttl",
     _wire.vector: "embedding",
-    _wire.json_object: "metadata weights",
+    _wire.json_object: "changes metadata weights",
     _wire.criteria: "criteria",
     _wire.json_list: "details plans",
     _wire.json_lines: "records",
@@ -179,6 +185,10 @@ _grants = _many(Grant)
 _revocations = _many(Revocation)
 _remembered_plan = _one(RememberedPlan)
 _batch = _many(BatchResult)
+_updated = _one(Updated)
+_quarantined = _many(QuarantinedRecord)
+_judged = _one(Judged)
+_rules = _many(PoisoningRule)
 _match = _one(PlanMatch)
 _matches = _many(PlanMatch)
 _explanations = _many(PlanExplanation)
@@ -431,6 +441,53 @@ def retain_events(
     )
 
 
+def set_poisoning_rule(
+    name: str,
+    *,
+    pattern: str | None = None,
+    weight: float | None = None,
+    applies_to: Iterable[SourceType | str] | None = None,
+    enabled: bool = True,
+    org_id: str | None = None,
+) -> Statement[None]:
+    """Add a rule against poisoning, or change one, for the database or one organisation.
+
+    The name of a built-in rule changes that; what is None stays built in. `pattern` is a regular
+    expression for the text in lower case, once as words between single spaces, once as it stands.
+    `weight` is what a hit adds: records are held back from 0.5 on. `applies_to`: source types, and
+    `plan`. Needs level admin.
+
+        m.set_poisoning_rule("gold", pattern=" buy (gold|silver) now ", weight=0.6)
+    """
+    return Statement(
+        "SELECT mnemo.set_poisoning_rule(p_name => %(p_name)s, p_pattern => %(p_pattern)s,"
+        " p_weight => %(p_weight)s, p_applies_to => %(p_applies_to)s, p_enabled => %(p_enabled)s,"
+        " p_org_id => %(p_org_id)s) AS value",
+        _params(locals()),
+        _nothing,
+    )
+
+
+def remove_poisoning_rule(name: str, *, org_id: str | None = None) -> Statement[bool]:
+    """Take back what `set_poisoning_rule` set; whether there was something. Needs level admin."""
+    return Statement(
+        "SELECT mnemo.remove_poisoning_rule(p_name => %(p_name)s, p_org_id => %(p_org_id)s)"
+        " AS value",
+        _params(locals()),
+        _value,
+    )
+
+
+def poisoning_rules(*, org_id: str | None = None) -> Statement[list[PoisoningRule]]:
+    """The rules against poisoning of the database, or of one organisation. Needs level admin."""
+    return Statement(
+        "SELECT rank, name, pattern, weight, applies_to, enabled, origin"
+        " FROM mnemo.poisoning_rules(p_org_id => %(p_org_id)s) ORDER BY rank",
+        _params(locals()),
+        _rules,
+    )
+
+
 # Pure
 
 
@@ -537,6 +594,190 @@ def remember(
         " p_agent_id => %(p_agent_id)s, p_org_id => %(p_org_id)s)",
         _params(locals()),
         _remembered,
+    )
+
+
+def _converted(path: str, given: Mapping[str, Any], keys: frozenset[str]) -> dict[str, Any]:
+    """Arguments as JSON, the values of these keys converted as those of the parameters are."""
+    values = dict(given)
+    for key, value in values.items():
+        convert = CONVERTERS[key] if key in keys else _wire.plain
+        # A str is the text form of anything but a list: JSON has no intervals, for one.
+        if value is not None and (convert is _wire.texts or not isinstance(value, str)):
+            value = convert(f"{path}.{key}", value)
+            if isinstance(value, datetime):
+                value = value.astimezone(UTC).isoformat()
+            values[key] = value.obj if isinstance(value, Jsonb) else value
+    return _wire.plain(path, values)  # type: ignore[no-any-return]
+
+
+def _elements(
+    name: str,
+    given: Iterable[object],
+    kind: type[NewPlan] | type[NewMemory],
+    on_error: OnError | str,
+    who: Mapping[str, str | None],
+) -> tuple[Jsonb, Callable[[Rows], list[BatchResult]]]:
+    """The elements of a batch as JSON, and what makes its rows into the answer.
+
+    `who` holds for elements that name none.
+    """
+    keys = frozenset(field.name for field in fields(kind))
+    elements: list[dict[str, Any] | None] = []
+    refused: dict[int, str] = {}
+    for index, element in enumerate(given):
+        path = f"{name}[{index}]"
+        try:
+            if isinstance(element, kind):
+                pairs = ((key, getattr(element, key)) for key in keys)
+                values = {key: value for key, value in pairs if value is not None}
+            elif isinstance(element, Mapping):
+                values = dict(element)
+            else:
+                raise TypeError(
+                    f"{path} must be a mapping or a {kind.__name__}, not {type(element).__name__}"
+                )
+            values |= {key: one for key, one in who.items() if one and values.get(key) is None}
+            elements.append(_converted(path, values, keys))
+        except (ArgumentError, TypeError) as error:
+            if on_error != OnError.SKIP:
+                raise
+            # A null keeps the place: the database reports it as failed, and we say why.
+            elements.append(None)
+            refused[index + 1] = f"{ArgumentError.sqlstate}: {error}"
+
+    def shape(rows: Rows) -> list[BatchResult]:
+        said = [refused.get(row["position"], row["error"]) for row in rows]
+        return _batch([{**row, "error": error} for row, error in zip(rows, said, strict=True)])
+
+    return Jsonb(elements, dumps=_wire.dumps), shape
+
+
+def remember_many(
+    records: Iterable[Mapping[str, Any] | NewMemory],
+    *,
+    on_error: OnError | str = OnError.ABORT,
+    agent_id: str | None = None,
+    org_id: str | None = None,
+) -> Statement[list[BatchResult]]:
+    """Store many memories of one agent in one call: mappings or `NewMemory`s with the parameters
+    of `remember`.
+
+    With `abort` a bad element fails the call and nothing is stored; with `skip` it is reported in
+    its result (status `failed`, the error as text) and the others are stored. Errors give the
+    element as `records[2].tags[0]`, counted from 0; `BatchResult.position` counts from 1. At most
+    10,000 elements.
+
+        m.remember_many([{"content": "Ada likes tea"}, NewMemory(content="Bob likes coffee")])
+    """
+    elements, shape = _elements("records", records, NewMemory, on_error, {})
+    who = _params({"on_error": on_error, "agent_id": agent_id, "org_id": org_id})
+    return Statement(
+        "SELECT position, id, stored, status, error FROM mnemo.remember_many("
+        "p_records => %(p_records)s, p_on_error => %(p_on_error)s,"
+        " p_agent_id => %(p_agent_id)s, p_org_id => %(p_org_id)s) ORDER BY position",
+        {"p_records": elements, **who},
+        shape,
+    )
+
+
+_CHANGE_KEYS = frozenset(field.name for field in fields(NewMemory))
+
+
+def update_memory(
+    id: UUID | str,
+    changes: Mapping[str, Any],
+    *,
+    expected_version: int | None = None,
+    agent_id: str | None = None,
+    org_id: str | None = None,
+) -> Statement[Updated]:
+    """Change a record: `changes` names the new values, by the names of `remember`'s parameters.
+
+    A value of None takes away what may be missing, such as `subject`, or `ttl` for a record that
+    no longer expires. Owner, source and id stay; of a plan only tags, ttl and scope can be changed.
+    Where words change, the record as it was is kept, archived, as `prev_version_id`.
+    `expected_version` changes the record only while it has that version (`VersionConflictError`
+    otherwise). Needs permission write, for a scope share: `NotFoundError`, `AccessError`.
+
+        found = m.get_memories([id])[0]
+        m.update_memory(id, {"content": "Ada likes aisle seats"}, expected_version=found.version)
+    """
+    if not isinstance(changes, Mapping):
+        raise TypeError(f"changes must be a mapping, not {type(changes).__name__}")
+    given = Jsonb(_converted("changes", changes, _CHANGE_KEYS), dumps=_wire.dumps)
+    return Statement(
+        "SELECT id, version, status FROM mnemo.update_memory(p_id => %(p_id)s,"
+        " p_changes => %(p_changes)s, p_expected_version => %(p_expected_version)s,"
+        " p_agent_id => %(p_agent_id)s, p_org_id => %(p_org_id)s)",
+        {
+            **_params({"id": id, "expected_version": expected_version}),
+            **_params({"agent_id": agent_id, "org_id": org_id}),
+            "p_changes": given,
+        },
+        _updated,
+    )
+
+
+def quarantined(
+    *,
+    limit: int = 100,
+    after: UUID | str | None = None,
+    agent_id: str | None = None,
+    org_id: str | None = None,
+) -> Statement[list[QuarantinedRecord]]:
+    """The records that the rules against poisoning hold back, newest first.
+
+    Those of the acting agent, without what they say; for administrators who name no agent those of
+    the whole organisation, with it. `after` is the last id of the page before.
+    """
+    return Statement(
+        "SELECT rank, id, org_id, origin_org_id, owner_agent_id, memory_type, scope, source_type,"
+        " is_plan, reason, content, metadata, version, created_at, expires_at, content_hash"
+        " FROM mnemo.quarantined(p_limit => %(p_limit)s, p_after => %(p_after)s,"
+        " p_agent_id => %(p_agent_id)s, p_org_id => %(p_org_id)s) ORDER BY rank",
+        _params(locals()),
+        _quarantined,
+    )
+
+
+def release(
+    id: UUID | str,
+    *,
+    note: str | None = None,
+    agent_id: str | None = None,
+    org_id: str | None = None,
+) -> Statement[Judged]:
+    """Let a record that is held back into recall. Needs level admin.
+
+    `note` says why, beside the event; `agent_id` names who acts in it. `NotFoundError` when the
+    record is not in quarantine.
+    """
+    return Statement(
+        "SELECT id, status FROM mnemo.release(p_id => %(p_id)s, p_note => %(p_note)s,"
+        " p_agent_id => %(p_agent_id)s, p_org_id => %(p_org_id)s)",
+        _params(locals()),
+        _judged,
+    )
+
+
+def purge(
+    id: UUID | str,
+    *,
+    note: str | None = None,
+    agent_id: str | None = None,
+    org_id: str | None = None,
+) -> Statement[Judged]:
+    """Delete a record that is held back for good; its events stay. Needs level admin.
+
+    `note` says why, beside the event; `agent_id` names who acts in it. `NotFoundError` when the
+    record is not in quarantine.
+    """
+    return Statement(
+        "SELECT id, status FROM mnemo.purge(p_id => %(p_id)s, p_note => %(p_note)s,"
+        " p_agent_id => %(p_agent_id)s, p_org_id => %(p_org_id)s)",
+        _params(locals()),
+        _judged,
     )
 
 
@@ -867,28 +1108,6 @@ def remember_plan(
     )
 
 
-_PLAN_KEYS = frozenset(field.name for field in fields(NewPlan))
-
-
-def _element(path: str, plan: object, who: Mapping[str, str | None]) -> dict[str, Any]:
-    """One plan of a batch as JSON, its values converted as those of `remember_plan` are."""
-    if isinstance(plan, NewPlan):
-        given = {name: getattr(plan, name) for name in _PLAN_KEYS}
-        values = {name: value for name, value in given.items() if value is not None}
-    elif isinstance(plan, Mapping):
-        values = dict(plan)
-    else:
-        raise TypeError(f"{path} must be a mapping or a NewPlan, not {type(plan).__name__}")
-    values |= {key: name for key, name in who.items() if name and values.get(key) is None}
-    for key, value in values.items():
-        convert = CONVERTERS[key] if key in _PLAN_KEYS else _wire.plain
-        # A str is the text form of anything but a list: JSON has no intervals, for one.
-        if value is not None and (convert is _wire.texts or not isinstance(value, str)):
-            value = convert(f"{path}.{key}", value)
-            values[key] = value.obj if isinstance(value, Jsonb) else value
-    return _wire.plain(path, values)  # type: ignore[no-any-return]
-
-
 def remember_plans(
     plans: Iterable[Mapping[str, Any] | NewPlan],
     *,
@@ -904,27 +1123,12 @@ def remember_plans(
     counted from 0; `BatchResult.position` counts from 1. At most 10,000 elements.
     """
     who = {"agent_id": agent_id, "org_id": org_id}
-    elements: list[dict[str, Any] | None] = []
-    refused: dict[int, str] = {}
-    for index, plan in enumerate(plans):
-        try:
-            elements.append(_element(f"plans[{index}]", plan, who))
-        except (ArgumentError, TypeError) as error:
-            if on_error != OnError.SKIP:
-                raise
-            # A null keeps the place: the database reports it as failed, and we say why.
-            elements.append(None)
-            refused[index + 1] = f"{ArgumentError.sqlstate}: {error}"
-
-    def shape(rows: Rows) -> list[BatchResult]:
-        said = [refused.get(row["position"], row["error"]) for row in rows]
-        return _batch([{**row, "error": error} for row, error in zip(rows, said, strict=True)])
-
+    elements, shape = _elements("plans", plans, NewPlan, on_error, who)
     return Statement(
         "SELECT position, id, stored, status, error"
         " FROM mnemo.remember_plans(p_plans => %(p_plans)s, p_on_error => %(p_on_error)s)"
         " ORDER BY position",
-        {"p_plans": Jsonb(elements, dumps=_wire.dumps), **_params({"on_error": on_error})},
+        {"p_plans": elements, **_params({"on_error": on_error})},
         shape,
     )
 

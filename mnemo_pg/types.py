@@ -10,7 +10,7 @@ be newer) stays a plain `str`, which is why result fields are typed `Scope | str
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -270,6 +270,29 @@ class PlanStatus(StrEnum):
     QUARANTINED = "quarantined"
     REPEATED = "repeated"
     FAILED = "failed"
+
+
+class UpdateStatus(StrEnum):
+    """What `update_memory` did; `unchanged`: nothing would have differed, nothing was written."""
+
+    UPDATED = "updated"
+    UNCHANGED = "unchanged"
+    QUARANTINED = "quarantined"
+
+
+class QuarantineStatus(StrEnum):
+    """What became of a record that was held back."""
+
+    RELEASED = "released"
+    PURGED = "purged"
+
+
+class RuleOrigin(StrEnum):
+    """Where a rule against poisoning is from: built in, or set by an administrator."""
+
+    BUILTIN = "builtin"
+    DATABASE = "database"
+    ORGANISATION = "organisation"
 
 
 class OnError(StrEnum):
@@ -566,6 +589,97 @@ class NewPlan:
     embedding: Sequence[float] | None = None
     model: str | None = None
     idempotency_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewMemory:
+    """One element for `remember_many`: the parameters of `remember` under the same names."""
+
+    content: str
+    scope: Scope | str | None = None
+    memory_type: MemoryType | str | None = None
+    importance: float | None = None
+    tags: Sequence[str] | None = None
+    metadata: Mapping[str, Any] | None = None
+    source_type: SourceType | str | None = None
+    source_id: str | None = None
+    thread_id: str | None = None
+    created_by: str | None = None
+    ttl: timedelta | None = None
+    kind: Kind | str | None = None
+    subject: str | None = None
+    predicate: str | None = None
+    entities: Sequence[str] | None = None
+    aliases: Sequence[str] | None = None
+    location: str | None = None
+    confidence: float | None = None
+    status: MemoryStatus | str | None = None
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    temporal_scope: TemporalScope | str | None = None
+    embedding: Sequence[float] | None = None
+    model: str | None = None
+    idempotency_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Updated:
+    """The answer of `update_memory`: `version` is what the record has now."""
+
+    id: UUID
+    version: int
+    status: UpdateStatus | str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuarantinedRecord:
+    """A record that a rule against poisoning holds back; `rank` counts from 1, newest first.
+
+    `reason` names the rules that it hit, with their weights. `content` and `metadata` are None
+    unless an administrator asks.
+    """
+
+    rank: int
+    id: UUID
+    org_id: str
+    origin_org_id: str
+    owner_agent_id: str
+    memory_type: MemoryType | str
+    scope: Scope | str
+    source_type: SourceType | str
+    is_plan: bool
+    reason: str
+    content: str | None
+    metadata: dict[str, Any] | None
+    version: int
+    created_at: datetime
+    expires_at: datetime | None
+    content_hash: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """What `release` or `purge` did to a record that was held back."""
+
+    id: UUID
+    status: QuarantineStatus | str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoisoningRule:
+    """A rule against poisoning: what a hit adds to the sum that holds a record back from 0.5 on.
+
+    `rank` counts from 1, by name. `pattern` None: the rule counts, and reads no words. `applies_to`: source types, and `plan` for
+    plans; empty for all.
+    """
+
+    rank: int
+    name: str
+    pattern: str | None
+    weight: float
+    applies_to: tuple[str, ...]
+    enabled: bool
+    origin: RuleOrigin | str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

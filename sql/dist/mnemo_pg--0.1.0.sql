@@ -7155,6 +7155,7 @@ CREATE FUNCTION mnemo.poisoning_rules(
     p_org_id text DEFAULT NULL
 )
 RETURNS TABLE (
+    rank bigint,
     name text,
     pattern text,
     weight double precision,
@@ -7172,7 +7173,8 @@ BEGIN
         PERFORM mnemo._check_identity('x', p_org_id);
     END IF;
     RETURN QUERY
-    SELECT coalesce(b.name, c.name), coalesce(c.pattern, b.pattern), coalesce(c.weight, b.weight),
+    SELECT row_number() OVER (ORDER BY coalesce(b.name, c.name) COLLATE "C"),
+           coalesce(b.name, c.name), coalesce(c.pattern, b.pattern), coalesce(c.weight, b.weight),
            coalesce(c.applies_to, b.applies_to), coalesce(c.enabled, true),
            CASE WHEN c.name IS NULL THEN 'builtin' WHEN c.org_id = '*' THEN 'database'
            ELSE 'organisation' END
@@ -9459,7 +9461,8 @@ BEGIN
         RETURN p_text::timestamptz;
     END IF;
     RETURN NULL;
-EXCEPTION WHEN datetime_field_overflow OR invalid_datetime_format THEN
+EXCEPTION WHEN datetime_field_overflow OR invalid_datetime_format
+    OR invalid_time_zone_displacement_value THEN
     RETURN NULL;
 END
 $fn$;
@@ -15104,6 +15107,9 @@ RETURNS TABLE (
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 50
 SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
+-- What share of records are plans the planner does not know, and it must not sort them all for a page.
+SET enable_sort = off
+SET jit = off
 AS $fn$
 DECLARE
     v_caller record;

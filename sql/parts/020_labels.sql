@@ -56,6 +56,9 @@ RETURN CASE p_set
     ]
     WHEN 'guard_class' THEN ARRAY['meaning', 'values']
     WHEN 'plan_status' THEN ARRAY['stored', 'below_threshold', 'quarantined', 'repeated', 'failed']
+    WHEN 'update_status' THEN ARRAY['updated', 'unchanged', 'quarantined']
+    WHEN 'quarantine_status' THEN ARRAY['released', 'purged']
+    WHEN 'rule_origin' THEN ARRAY['builtin', 'database', 'organisation']
     WHEN 'on_error' THEN ARRAY['abort', 'skip']
 END;
 COMMENT ON FUNCTION mnemo._labels(text) IS

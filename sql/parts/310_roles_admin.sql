@@ -4,7 +4,8 @@ RETURN ARRAY[
     'configure', 'grant_access', 'revoke_access', 'bind_role', 'unbind_role',
     'export_records', 'import_records', 'read_events', 'seal', 'retain_events', 'chain_heads',
     'sweep',
-    'health', 'rebuild_signatures'
+    'health', 'rebuild_signatures',
+    'release', 'purge', 'set_poisoning_rule', 'remove_poisoning_rule', 'poisoning_rules'
 ];
 COMMENT ON FUNCTION mnemo._admin_functions() IS
     'The public functions that only level admin may call; every level may call the others.';

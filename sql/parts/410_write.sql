@@ -1,6 +1,8 @@
 CREATE FUNCTION mnemo._write_memories(
     p_records mnemo.memory[],
-    p_event_type text
+    p_event_type text,
+    p_actor_org_id text DEFAULT NULL,
+    p_actor_agent_id text DEFAULT NULL
 )
 RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -10,17 +12,32 @@ SET extra_float_digits = 1
 AS $fn$
 DECLARE
     v_owner record;
+    v_record mnemo.memory;
 BEGIN
     INSERT INTO mnemo.memory SELECT r.* FROM unnest(p_records) AS r;
-    PERFORM mnemo._index_terms(p_records);
+    -- Plans have no terms, and an earlier version is never recalled.
+    IF p_event_type <> 'plan_write' AND p_records[1].consolidation_state <> 'archived' THEN
+        PERFORM mnemo._index_terms(p_records);
+    END IF;
     INSERT INTO mnemo.event (
         org_id, id, agent_id, event_type, memory_org_id, memory_id, actor_org_id, actor_agent_id,
         happened_at, content_hash, changes
     )
     SELECT r.origin_org_id, mnemo._new_id(), r.agent_id, p_event_type, r.org_id, r.id,
-           r.origin_org_id, r.agent_id, now(), r.content_hash,
-           mnemo._bound_state(r)
+           coalesce(p_actor_org_id, r.origin_org_id), coalesce(p_actor_agent_id, r.agent_id),
+           now(), r.content_hash, mnemo._bound_state(r)
       FROM unnest(p_records) AS r;
+    FOREACH v_record IN ARRAY p_records LOOP
+        IF v_record.quarantined THEN
+            PERFORM mnemo._write_quarantined(v_record,
+                coalesce(p_actor_org_id, v_record.origin_org_id),
+                coalesce(p_actor_agent_id, v_record.agent_id));
+        END IF;
+    END LOOP;
+    IF cardinality(p_records) = 1 THEN
+        PERFORM mnemo._seal_if_many(v_record.origin_org_id, v_record.agent_id, 1);
+        RETURN;
+    END IF;
     FOR v_owner IN
         SELECT r.origin_org_id AS org_id, r.agent_id, count(*) AS events
           FROM unnest(p_records) AS r
@@ -31,39 +48,67 @@ BEGIN
     END LOOP;
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._write_memories(mnemo.memory[], text) IS
-    'Writes complete records and the event of each, the owner acting. The only way a record comes '
-    'into being.';
+COMMENT ON FUNCTION mnemo._write_memories(mnemo.memory[], text, text, text) IS
+    'Writes complete records, live or archived ones, and the events of each, the owner acting where '
+    'no actor is named. The only way a record comes into being, but for import.';
 
 CREATE FUNCTION mnemo._write_event(
     p_record mnemo.memory,
     p_event_type text,
     p_actor_org_id text,
     p_actor_agent_id text,
-    p_changes jsonb
+    p_changes jsonb,
+    p_note text DEFAULT NULL
 )
 RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 SET extra_float_digits = 1
 AS $fn$
+DECLARE
+    v_id uuid := mnemo._next_event_id(p_record.org_id, p_record.id);
+    v_salt bytea := CASE WHEN p_note IS NOT NULL THEN uuid_send(gen_random_uuid()) END;
 BEGIN
     INSERT INTO mnemo.event (
         org_id, id, agent_id, event_type, memory_org_id, memory_id, actor_org_id, actor_agent_id,
-        happened_at, content_hash, changes
+        happened_at, content_hash, changes, note_hash
     )
     VALUES (
-        p_record.origin_org_id, mnemo._next_event_id(p_record.org_id, p_record.id),
-        p_record.agent_id, p_event_type,
+        p_record.origin_org_id, v_id, p_record.agent_id, p_event_type,
         p_record.org_id, p_record.id, p_actor_org_id, p_actor_agent_id, now(),
-        p_record.content_hash, p_changes
+        p_record.content_hash, p_changes, mnemo._note_hash(v_salt, p_note)
     );
+    IF p_note IS NOT NULL THEN
+        INSERT INTO mnemo.event_note (org_id, event_id, salt, note)
+        VALUES (p_record.origin_org_id, v_id, v_salt, p_note);
+    END IF;
     PERFORM mnemo._seal_if_many(p_record.origin_org_id, p_record.agent_id, 1);
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._write_event(mnemo.memory, text, text, text, jsonb) IS
+COMMENT ON FUNCTION mnemo._write_event(mnemo.memory, text, text, text, jsonb, text) IS
     'Writes the event of a change to a record; p_changes holds the columns that it set, as labels, '
-    'numbers and microseconds only.';
+    'numbers and microseconds only, p_note free text that can be erased.';
+
+CREATE FUNCTION mnemo._write_quarantined(
+    p_record mnemo.memory,
+    p_actor_org_id text,
+    p_actor_agent_id text
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    PERFORM mnemo._write_event(
+        p_record, 'memory_quarantined', p_actor_org_id, p_actor_agent_id,
+        jsonb_build_object('quarantined', true, 'quarantine_reason', mnemo._reason_hash(p_record),
+            'rules', string_to_array(regexp_replace(
+                p_record.quarantine_reason, ' [0-9.]+', '', 'g'), ', '))
+    );
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._write_quarantined(mnemo.memory, text, text) IS
+    'Writes the event of a record that the rules of poisoning hold back, with their names.';
 
 CREATE FUNCTION mnemo._raise_busy_key() RETURNS void
 LANGUAGE sql VOLATILE PARALLEL SAFE

@@ -145,6 +145,16 @@ $fn$;
 COMMENT ON FUNCTION mnemo._new_record(text, text, text, interval) IS
     'A record with id, owner, nonce and every default set; content, type and source are missing.';
 
+CREATE FUNCTION mnemo._default_ttl(
+    p_memory_type text
+)
+RETURNS interval
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE p_memory_type WHEN 'working' THEN interval '1 hour' END;
+COMMENT ON FUNCTION mnemo._default_ttl(text) IS
+    'How long a memory of this type lives where nothing else is said: working memory is for the '
+    'task at hand; NULL for ever.';
+
 CREATE FUNCTION mnemo.remember(
     p_content text,
     p_scope text DEFAULT NULL,
@@ -197,8 +207,7 @@ BEGIN
     END IF;
     v_record := mnemo._new_record(
         coalesce(p_scope, 'private'), v_caller.org_id, v_caller.agent_id,
-        -- Working memory is for the task at hand.
-        coalesce(p_ttl, CASE p_memory_type WHEN 'working' THEN interval '1 hour' END)
+        coalesce(p_ttl, mnemo._default_ttl(p_memory_type))
     );
     v_record.content := p_content;
     v_record.memory_type := coalesce(p_memory_type, 'episodic');
@@ -223,7 +232,7 @@ BEGIN
     PERFORM mnemo._raise_problem(
         mnemo._first_problem(ARRAY[mnemo._memory_problem(v_record), v_problem])
     );
-    v_record := mnemo._normalised(v_record);
+    v_record := mnemo._screen(mnemo._normalised(v_record));
     IF p_idempotency_key IS NOT NULL THEN
         v_first := mnemo._first_record(v_record, p_idempotency_key, '{}');
         IF v_first.id <> v_record.id THEN
@@ -236,7 +245,9 @@ BEGIN
         END IF;
     END IF;
     PERFORM mnemo._write_memories(ARRAY[v_record], 'memory_write');
-    RETURN QUERY SELECT v_record.id, v_record.content_hash, 'stored';
+    RETURN QUERY
+    SELECT v_record.id, v_record.content_hash,
+           CASE WHEN v_record.quarantined THEN 'quarantined' ELSE 'stored' END;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo.remember(
@@ -249,7 +260,8 @@ COMMENT ON FUNCTION mnemo.remember(
     'episodic, importance 0.5, no tags, metadata {}, source agent, status active, valid from now. '
     'p_ttl: until it expires (working memory: 1 hour; others: never). Subject and predicate are '
     'normalised. The same p_idempotency_key of the same agent again returns the first answer with '
-    'status repeated and writes nothing. Returns id, SHA-256 of the record, status stored or '
-    'repeated. Errors: 42501 no access, or scope global by a tenant; 22023 bad argument, reserved '
+    'status repeated and writes nothing. Returns id, SHA-256 of the record, status stored, '
+    'quarantined (kept, and held back from every recall by a rule against poisoning) or repeated. '
+    'Errors: 42501 no access, or scope global by a tenant; 22023 bad argument, reserved '
     'tag or key; 54000 over a limit; 55000 embedding given but not enabled; 40001 the key was used '
     'by a concurrent transaction.';

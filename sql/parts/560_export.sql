@@ -23,35 +23,39 @@ BEGIN ATOMIC
         (1, 'settings', false, ARRAY['t.org_id', 't.name'], 't.org_id = $1', 'e.value = r.value',
          'CASE WHEN mnemo._setting_default(r.name) IS NULL THEN ''there is no such setting'''
          ' ELSE (mnemo._setting_problem(r.name, r.value, r.org_id)).message END'),
-        (2, 'memory', false, ARRAY['t.org_id', 't.id'], 't.org_id = $1',
+        (2, 'poisoning_rule', false, ARRAY['t.org_id', 't.name'], 't.org_id = $1',
+         'to_jsonb(e) - ''updated_at'' = to_jsonb(r) - ''updated_at''',
+         '(mnemo._rule_problem(r.name, r.pattern, r.weight, r.applies_to, r.enabled, r.org_id))'
+         '.message'),
+        (3, 'memory', false, ARRAY['t.org_id', 't.id'], 't.org_id = $1',
          'e.content_hash = r.content_hash',
          'CASE WHEN r.nonce IS NOT NULL AND mnemo._content_hash(r) <> r.content_hash'
          ' THEN ''content_hash is not the hash of this record'' END'),
-        (3, 'memory', true, ARRAY['t.org_id', 't.id'],
+        (4, 'memory', true, ARRAY['t.org_id', 't.id'],
          't.org_id = ''*'' AND t.origin_org_id = $1', NULL, NULL),
-        (4, 'acl', false, ARRAY['t.org_id', 't.memory_id', 't.agent_id'], 't.org_id = $1',
+        (5, 'acl', false, ARRAY['t.org_id', 't.memory_id', 't.agent_id'], 't.org_id = $1',
          'to_jsonb(e) = to_jsonb(r)', NULL),
-        (5, 'acl', true, ARRAY['t.org_id', 't.memory_id', 't.agent_id'],
+        (6, 'acl', true, ARRAY['t.org_id', 't.memory_id', 't.agent_id'],
          't.org_id = ''*'' AND EXISTS (SELECT FROM mnemo.memory AS m WHERE m.org_id = ''*'''
          ' AND m.id = t.memory_id AND m.origin_org_id = $1)', NULL, NULL),
-        (6, 'delegation', false, ARRAY['t.org_id', 't.id'], 't.org_id = $1',
+        (7, 'delegation', false, ARRAY['t.org_id', 't.id'], 't.org_id = $1',
          'to_jsonb(e) - ''revoked_at'' = to_jsonb(r) - ''revoked_at'''
          ' AND (r.revoked_at IS NULL OR r.revoked_at = e.revoked_at)', NULL),
-        (7, 'event', false, ARRAY['t.org_id', 't.id'], 't.org_id = $1',
+        (8, 'event', false, ARRAY['t.org_id', 't.id'], 't.org_id = $1',
          'to_jsonb(e) - ''{seq,prev_hash,hash}''::text[]'
          ' = to_jsonb(r) - ''{seq,prev_hash,hash}''::text[]'
          ' AND (r.seq IS NULL OR r.seq = e.seq AND r.hash = e.hash)', NULL),
-        (8, 'event_note', false, ARRAY['t.org_id', 't.event_id'], 't.org_id = $1',
+        (9, 'event_note', false, ARRAY['t.org_id', 't.event_id'], 't.org_id = $1',
          'e.salt = r.salt AND e.note = r.note', NULL),
-        (9, 'chain_head', false, ARRAY['t.org_id', 't.agent_id'], 't.org_id = $1',
+        (10, 'chain_head', false, ARRAY['t.org_id', 't.agent_id'], 't.org_id = $1',
          'e.seq = r.seq AND e.hash = r.hash OR e.seq > r.seq AND (e.anchor_seq > r.seq'
          ' OR e.anchor_seq = r.seq AND e.anchor_hash = r.hash OR EXISTS (SELECT'
          ' FROM mnemo.event AS v WHERE v.org_id = r.org_id AND v.agent_id = r.agent_id'
          ' AND v.seq = r.seq AND v.hash = r.hash))', NULL),
-        (10, 'idempotency', false, ARRAY['t.org_id', 't.agent_id', 't.key'], 't.org_id = $1',
+        (11, 'idempotency', false, ARRAY['t.org_id', 't.agent_id', 't.key'], 't.org_id = $1',
          'e.memory_org_id = r.memory_org_id AND e.memory_id = r.memory_id', NULL),
-        (11, 'role_level', false, ARRAY['t.role_name'], NULL, 'e.level = r.level', NULL),
-        (12, 'role_binding', false,
+        (12, 'role_level', false, ARRAY['t.role_name'], NULL, 'e.level = r.level', NULL),
+        (13, 'role_binding', false,
          ARRAY['t.org_id', 't.role_name', 'coalesce(t.agent_id, '''')'], 't.org_id = $1', 'true',
          NULL)
       ) AS s(place, table_name, global, keys, one, same, wrong)

@@ -84,7 +84,11 @@ BEGIN
             END IF;
         END IF;
         IF status = 'stored' THEN
-            v_records := v_records || v_record;
+            v_record := mnemo._screen(v_record);
+            IF v_record.quarantined THEN
+                status := 'quarantined';
+            END IF;
+            v_records := array_append(v_records, v_record);
         END IF;
         id := v_record.id;
         signature := array_to_string(
@@ -174,7 +178,7 @@ COMMENT ON FUNCTION mnemo.remember_plan(
     'the success threshold, or NaN, stores nothing; above 1 counts as 1. p_context names what the '
     'plan depends on, such as a tool set: recall must give the same. The same p_idempotency_key of '
     'the same agent again returns the first answer. Returns id (NULL when nothing is stored), the '
-    'signature joined by spaces, stored, and status stored, below_threshold or repeated. Errors: '
-    '42501 no access, or scope global by a tenant; 55000 experience memory is off, embedding given '
+    'signature joined by spaces, stored, and status stored, below_threshold, quarantined (kept, and '
+    'held back by a rule against poisoning) or repeated. Errors: 42501 no access, or scope global by a tenant; 55000 experience memory is off, embedding given '
     'but not enabled; 22023 bad argument; 54000 over a limit; 40001 the key was used by a '
     'concurrent transaction. After DocTrace (arXiv 2606.10921).';

@@ -19,7 +19,7 @@ ROLES = (APPLICATION, TENANT, ADMIN, STRANGER, OWNER)
 
 TABLES = (
     "acl", "chain_head", "delegation", "event", "event_note", "idempotency", "memory",
-    "plan_signature", "role_binding", "role_level", "settings", "term_change", "term_frequency",
+    "plan_signature", "poisoning_rule", "role_binding", "role_level", "settings", "term_change", "term_frequency",
     "term_posting", "term_total", "term_vector",
 )  # fmt: skip
 
@@ -80,6 +80,10 @@ def fill(dsn: str) -> None:
         for role, level in ((APPLICATION, "application"), (TENANT, "tenant"), (ADMIN, "admin")):
             conn.execute("SELECT mnemo.grant_access(%s, %s)", [role, level])
         conn.execute("SELECT mnemo.bind_role(%s, 'acme', 'bob')", [TENANT])
+        conn.execute("SELECT mnemo.set_poisoning_rule('gold', ' buy (gold|silver) now ', 0.6,"
+                     " ARRAY['agent', 'plan'])")  # fmt: skip
+        conn.execute("SELECT mnemo.set_poisoning_rule('burst', p_enabled => false,"
+                     " p_org_id => 'globex')")  # fmt: skip
         _fill_memories(conn)
         _fill_plans(conn)
         # Nothing writes these yet; a dump must keep them all the same.

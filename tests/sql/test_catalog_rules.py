@@ -24,12 +24,14 @@ PURE = {"version", "signature_tokens", "guard_tokens", "jaccard", "canonical_pre
 READING = {
     "setting", "get_memories", "recall", "check_permission", "recall_plan", "recall_plans",
     "explain_recall_plan", "get_plan", "list_plans", "export_records", "read_events",
-    "history", "verify_chain", "export_chain", "chain_heads",
+    "history", "quarantined", "poisoning_rules", "verify_chain", "export_chain", "chain_heads",
 }  # fmt: skip
 WRITING = {
     "configure", "grant_access", "revoke_access", "bind_role", "unbind_role",
     "remember", "forget", "share", "unshare", "remember_plan", "remember_plans", "import_records",
     "seal", "retain_events", "forget_where", "forget_subject", "sweep", "touch", "log_read",
+    "update_memory", "remember_many", "release", "purge", "set_poisoning_rule",
+    "remove_poisoning_rule",
 }  # fmt: skip
 # Tables whose key does not start with org_id, with the reason.
 WITHOUT_ORGANISATION = {"role_level": "roles belong to the server, their level to the database"}

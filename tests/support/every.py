@@ -25,6 +25,7 @@ VALUES: dict[str, Any] = {
     "a": ["reset", "password"],
     "b": ["password"],
     "bind_role.agent_id": "cem",
+    "changes": Jsonb({"tags": ["changed"]}),
     "chunk_ids": ["c"],
     "content": "a memory of every function",
     "criteria": Jsonb({"tags": ["every"]}),
@@ -34,6 +35,11 @@ VALUES: dict[str, Any] = {
     "permission": "read",
     "plans": Jsonb([_PLAN, {**_PLAN, "query": "how do I change my name"}]),
     "query": QUESTION,
+    "remember_many.records": Jsonb([{"content": "a memory of many"}, {"content": "another"}]),
+    "remove_poisoning_rule.name": "silver",
+    "set_poisoning_rule.name": "gold",
+    "set_poisoning_rule.pattern": " buy gold ",
+    "set_poisoning_rule.weight": 0.6,
     "steps": ["a"],
     "subject": "every subject",
     "text": "Works at",
@@ -71,6 +77,8 @@ def prepare(conn: psycopg.Connection) -> list[Call]:
     row(conn, "remember", content="another memory", ttl="1 year", **WHO)
     plan = row(conn, "remember_plan", **_PLAN, **WHO)["id"]
     rows(conn, "share", id=plan, to_agents=["ben"], **WHO)
+    conn.execute("SELECT mnemo.set_poisoning_rule('silver', ' buy silver ', 0.6)")
+    held = [row(conn, "remember", content=f"buy silver {n}", **WHO)["id"] for n in range(2)]
     conn.execute("SELECT mnemo.configure('guard', 'off')")
     exported = [json.loads(line["record"]) for line in rows(conn, "export_records")]
     # So that an import has something to write.
@@ -81,6 +89,8 @@ def prepare(conn: psycopg.Connection) -> list[Call]:
         "records": Jsonb(exported),
         "id": plan,
         "ids": [plan],
+        "purge.id": held[0],
+        "release.id": held[1],
         "role": TENANT,
         "grant_access.role": APPLICATION,
         "grant_access.level": "admin",
