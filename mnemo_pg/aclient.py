@@ -244,6 +244,9 @@ class AsyncMnemo:
     sweep = _method(statements.sweep, acting=False)
     chain_heads = _method(statements.chain_heads, acting=False)
     retain_events = _method(statements.retain_events, acting=False)
+    set_poisoning_rule = _method(statements.set_poisoning_rule, acting=False)
+    remove_poisoning_rule = _method(statements.remove_poisoning_rule, acting=False)
+    poisoning_rules = _method(statements.poisoning_rules, acting=False)
 
     # Pure
     signature_tokens = _method(statements.signature_tokens, acting=False)
@@ -253,6 +256,8 @@ class AsyncMnemo:
 
     # Memory
     remember = _method(statements.remember)
+    remember_many = _method(statements.remember_many)
+    update_memory = _method(statements.update_memory)
     get_memories = _method(statements.get_memories)
     recall = _method(statements.recall)
     forget = _method(statements.forget)
@@ -266,6 +271,9 @@ class AsyncMnemo:
     history = _method(statements.history)
     verify_chain = _method(statements.verify_chain)
     export_chain = _method(statements.export_chain)
+    quarantined = _method(statements.quarantined)
+    release = _method(statements.release)
+    purge = _method(statements.purge)
 
     # Plans
     remember_plan = _method(statements.remember_plan)
