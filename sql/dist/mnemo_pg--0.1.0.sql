@@ -308,6 +308,8 @@ RETURN CASE p_set
     WHEN 'sweep_task' THEN ARRAY[
         'expired', 'purged', 'grants', 'delegations', 'idempotency_keys', 'terms', 'events'
     ]
+    WHEN 'delegation_status' THEN ARRAY['active', 'expired', 'revoked']
+    WHEN 'delegation_direction' THEN ARRAY['given', 'received']
     WHEN 'touch_status' THEN ARRAY['touched', 'busy']
     WHEN 'guard' THEN ARRAY['strict', 'meaning', 'off']
     WHEN 'recall_reason' THEN ARRAY[
@@ -3855,6 +3857,8 @@ CREATE TABLE mnemo.acl (
     CONSTRAINT acl_permission_check CHECK (mnemo._is_label('permission', permission))
 );
 CREATE INDEX acl_agent_id_idx ON mnemo.acl (org_id, agent_id);
+CREATE INDEX acl_share_idx ON mnemo.acl (org_id, agent_id, memory_id)
+    WHERE permission = 'share';
 CREATE INDEX acl_expires_at_idx ON mnemo.acl (org_id, expires_at) WHERE expires_at IS NOT NULL;
 COMMENT ON TABLE mnemo.acl IS 'Grants on single records to agents of the same organisation.';
 COMMENT ON COLUMN mnemo.acl.org_id IS 'Organisation of the record and of the agent.';
@@ -3878,34 +3882,59 @@ CREATE TABLE mnemo.delegation (
     created_at timestamptz NOT NULL,
     expires_at timestamptz,
     revoked_at timestamptz,
+    head_id uuid,
+    root_agent_id text NOT NULL,
+    tags text[],
     CONSTRAINT delegation_pkey PRIMARY KEY (org_id, id),
     CONSTRAINT delegation_parent_id_fkey FOREIGN KEY (org_id, parent_id)
+        REFERENCES mnemo.delegation (org_id, id) ON DELETE CASCADE,
+    CONSTRAINT delegation_head_id_fkey FOREIGN KEY (org_id, head_id)
         REFERENCES mnemo.delegation (org_id, id) ON DELETE CASCADE,
     CONSTRAINT delegation_from_agent_id_check CHECK (mnemo._is_identifier(from_agent_id)),
     CONSTRAINT delegation_to_agent_id_check CHECK (
         mnemo._is_identifier(to_agent_id) AND to_agent_id <> from_agent_id
     ),
     CONSTRAINT delegation_permission_check CHECK (mnemo._is_label('permission', permission)),
-    CONSTRAINT delegation_tag_check CHECK (tag IS NULL OR memory_ids IS NULL),
+    CONSTRAINT delegation_tag_check CHECK (tag IS NULL OR tags @> ARRAY[tag]),
+    CONSTRAINT delegation_root_agent_id_check CHECK (
+        mnemo._is_identifier(root_agent_id) AND root_agent_id <> to_agent_id
+    ),
     CONSTRAINT delegation_max_depth_check CHECK (max_depth >= 0)
 );
-CREATE INDEX delegation_to_agent_id_idx ON mnemo.delegation (org_id, to_agent_id);
+-- What an agent holds is read by every recall: one look-up, and what has ended is not visited.
+CREATE INDEX delegation_active_idx ON mnemo.delegation
+    (org_id, to_agent_id, root_agent_id, (coalesce(expires_at, 'infinity')))
+    WHERE revoked_at IS NULL;
+CREATE INDEX delegation_to_agent_id_idx ON mnemo.delegation (org_id, to_agent_id, id);
+CREATE INDEX delegation_from_agent_id_idx ON mnemo.delegation (org_id, from_agent_id, id);
 CREATE INDEX delegation_parent_id_idx ON mnemo.delegation (org_id, parent_id);
+CREATE INDEX delegation_head_id_idx ON mnemo.delegation (org_id, head_id);
 COMMENT ON TABLE mnemo.delegation IS
     'Permissions of one agent handed to another: for some records, for a tag, or for all that the '
-    'giver owns or may share.';
+    'giver owns or may share. A call of delegate writes one row for what the giver has itself, the '
+    'head, and one for each delegation that it passes on. A row says everything about its chain: '
+    'the agent whose own rights it stands on, the least permission, the earliest end. So to know '
+    'what an agent holds, no chain is walked; revoking walks it once.';
 COMMENT ON COLUMN mnemo.delegation.org_id IS 'Organisation of both agents.';
 COMMENT ON COLUMN mnemo.delegation.id IS 'UUID of version 7.';
 COMMENT ON COLUMN mnemo.delegation.from_agent_id IS 'Agent that gives.';
 COMMENT ON COLUMN mnemo.delegation.to_agent_id IS 'Agent that receives.';
 COMMENT ON COLUMN mnemo.delegation.permission IS 'Highest permission that is handed on.';
-COMMENT ON COLUMN mnemo.delegation.memory_ids IS 'The records; NULL when a tag or all are meant.';
-COMMENT ON COLUMN mnemo.delegation.tag IS 'Records with this tag; NULL when ids or all are meant.';
-COMMENT ON COLUMN mnemo.delegation.parent_id IS 'Delegation that this one passes on; NULL for none.';
+COMMENT ON COLUMN mnemo.delegation.memory_ids IS 'The records; NULL for any.';
+COMMENT ON COLUMN mnemo.delegation.tag IS
+    'Tag that the giver named; NULL when it meant ids or all.';
+COMMENT ON COLUMN mnemo.delegation.parent_id IS 'Row that this one passes on; NULL for none.';
 COMMENT ON COLUMN mnemo.delegation.max_depth IS 'How many times it may be passed on further.';
 COMMENT ON COLUMN mnemo.delegation.created_at IS 'When it was given.';
 COMMENT ON COLUMN mnemo.delegation.expires_at IS 'Until when it holds, exclusive; NULL for no end.';
 COMMENT ON COLUMN mnemo.delegation.revoked_at IS 'When it was taken back; NULL while it holds.';
+COMMENT ON COLUMN mnemo.delegation.head_id IS
+    'For a row that passes on: the head of the same call. NULL for a head.';
+COMMENT ON COLUMN mnemo.delegation.root_agent_id IS
+    'Agent whose own rights it stands on: it owns the records or holds a grant share on them. The '
+    'giver in a head, the first giver of the chain in the others.';
+COMMENT ON COLUMN mnemo.delegation.tags IS
+    'Tags that a record must have, all of them: tag, and those of what it passes on; NULL for none.';
 
 -- The planner's statistics would keep people's words after erasure.
 ALTER TABLE mnemo.delegation ALTER COLUMN tag SET STATISTICS 0;
@@ -6456,6 +6485,7 @@ BEGIN ATOMIC
          '|developer)(ly)? ([a-z]+ )?(instructions?|prompts?|rules?|guidelines?|directives?'
          '|directions|constraints|restrictions|policy|policies|commands?|orders|programming'
          '|messages?) '
+         '|your (own )?(instructions|guidelines|rules|restrictions|programming|training|policies) '
          '|(above|before this|you (were|have been) told|i said|said (above|before)) '
          '|(instructions?|rules|guidelines|directives) ((that )?(you|were) |given |above '
          '|before ))'),
@@ -6491,8 +6521,8 @@ BEGIN ATOMIC
          '([a-z]+ ){0,3}(rules|policies|guidelines|restrictions|instructions|limits) '),
         ('template_marker', 0.6,
          '<[|](im_start|im_end|system|user|assistant|endoftext|eot_id|start_header_id)[|]>'
-         '|[[]/?inst[]]|<</?sys>>|(^| )###? ?(system|new instructions?)( prompt)? ?:'
-         '|(^| |[[])(system|assistant)[]]?: ?you (are|must|will|should) '),
+         '|[[]/?inst[]]|<</?sys>>|(^|[^#])###? ?(system|new instructions?)( prompt)? ?:'
+         '|(^|[^a-z0-9])(system|assistant)[]]?: ?you (are|must|will|should) '),
         ('hidden_text', 0.6, E'[\\U000E0020-\\U000E007E]{8}')
       ) AS v(name, weight, pattern);
 END;
@@ -7852,6 +7882,73 @@ END;
 COMMENT ON FUNCTION mnemo._visible_granted(text, text, timestamptz) IS
     'The live shared records of other agents that the agent holds a grant on.';
 
+CREATE FUNCTION mnemo._ways(
+    p_record mnemo.memory,
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz
+)
+RETURNS TABLE (
+    giver text,
+    permission text,
+    expires_at timestamptz,
+    delegation_id uuid,
+    max_depth integer
+)
+LANGUAGE sql STABLE PARALLEL SAFE
+-- Never private records, which are their owner's alone, nor global ones, which are nobody's to give.
+BEGIN ATOMIC
+    SELECT d.root_agent_id, d.permission, d.expires_at, d.id, d.max_depth
+      FROM mnemo.delegation AS d
+     WHERE d.org_id = p_org_id AND d.to_agent_id = p_agent_id
+       AND d.root_agent_id = (p_record).agent_id
+       AND d.revoked_at IS NULL AND coalesce(d.expires_at, 'infinity') > p_now
+       AND (p_record).org_id = p_org_id AND (p_record).scope IN ('shared', 'public')
+       AND (d.tags IS NULL OR (p_record).tags @> d.tags)
+       AND (d.memory_ids IS NULL OR (p_record).id = ANY (d.memory_ids))
+    UNION ALL
+    SELECT d.root_agent_id, d.permission, least(d.expires_at, a.expires_at), d.id, d.max_depth
+      FROM mnemo.acl AS a
+      JOIN mnemo.delegation AS d ON d.root_agent_id = a.agent_id
+     WHERE a.org_id = p_org_id AND a.memory_id = (p_record).id AND a.permission = 'share'
+       AND (a.expires_at IS NULL OR a.expires_at > p_now)
+       AND d.org_id = p_org_id AND d.to_agent_id = p_agent_id
+       AND d.revoked_at IS NULL AND coalesce(d.expires_at, 'infinity') > p_now
+       AND (p_record).org_id = p_org_id AND (p_record).scope IN ('shared', 'public')
+       AND (d.tags IS NULL OR (p_record).tags @> d.tags)
+       AND (d.memory_ids IS NULL OR (p_record).id = ANY (d.memory_ids));
+END;
+COMMENT ON FUNCTION mnemo._ways(mnemo.memory, text, text, timestamptz) IS
+    'The delegations by which the agent holds a permission on the record now: of its owner, or of an '
+    'agent that holds a grant share on it. giver: that agent, on whose right it stands.';
+
+CREATE FUNCTION mnemo._visible_delegated(
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz
+)
+RETURNS SETOF mnemo.memory
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT m.*
+      FROM mnemo.memory AS m
+     -- Looked up once: nothing else is read for an agent without delegations.
+     WHERE EXISTS (
+            SELECT FROM mnemo.delegation AS d
+             WHERE d.org_id = p_org_id AND d.to_agent_id = p_agent_id
+               AND d.revoked_at IS NULL AND coalesce(d.expires_at, 'infinity') > p_now)
+       AND m.org_id = p_org_id AND m.scope = 'shared' AND m.agent_id <> p_agent_id
+       AND m.deleted_at IS NULL AND mnemo._is_live(m, p_now)
+       AND EXISTS (SELECT FROM mnemo._ways(m, p_org_id, p_agent_id, p_now))
+       AND NOT EXISTS (
+            SELECT FROM mnemo.acl AS a
+             WHERE a.org_id = p_org_id AND a.memory_id = m.id AND a.agent_id = p_agent_id
+               AND (a.expires_at IS NULL OR a.expires_at > p_now));
+END;
+COMMENT ON FUNCTION mnemo._visible_delegated(text, text, timestamptz) IS
+    'The live shared records of other agents that the agent sees by a delegation and holds no grant '
+    'on. To be joined by id: it looks at each record.';
+
 CREATE FUNCTION mnemo._visible_global(
     p_now timestamptz
 )
@@ -7880,11 +7977,129 @@ BEGIN ATOMIC
     UNION ALL
     SELECT * FROM mnemo._visible_granted(p_org_id, p_agent_id, p_now)
     UNION ALL
+    SELECT * FROM mnemo._visible_delegated(p_org_id, p_agent_id, p_now)
+    UNION ALL
     SELECT * FROM mnemo._visible_global(p_now);
 END;
 COMMENT ON FUNCTION mnemo._visible(text, text, timestamptz) IS
     'Every live record that the agent of the organisation may read, each once: its own, the public '
-    'ones, the shared ones granted to it, the global ones.';
+    'ones, the shared ones granted or delegated to it, the global ones.';
+
+-- part: 502_delegated.sql
+-- An index has lists by audience: the records of an owner, those granted to an agent. What an agent
+-- sees by delegations stands in the lists of others, so it reads those too, and takes from them what
+-- was delegated.
+
+CREATE FUNCTION mnemo._audience(
+    p_kind text,
+    p_org_id text,
+    p_agent_id text,
+    p_context text
+)
+RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+-- A space cannot stand in a name, so different parts never give the same text.
+RETURN mnemo._hash64(p_kind || coalesce(' ' || p_org_id, '') || coalesce(' ' || p_agent_id, ''))
+    # CASE WHEN p_context IS NULL THEN 0 ELSE mnemo._hash64('context ' || p_context) END;
+COMMENT ON FUNCTION mnemo._audience(text, text, text, text) IS
+    'The hash of those who see a plan: owner (organisation, agent), grantee (organisation, agent), '
+    'public (organisation) or global; with the context mixed in.';
+
+CREATE FUNCTION mnemo._delegated(
+    p_record mnemo.memory,
+    p_list bigint,
+    p_org_id text,
+    p_agent_id text,
+    p_context text,
+    p_now timestamptz
+)
+RETURNS TABLE (giver text)
+LANGUAGE sql STABLE PARALLEL SAFE
+-- A record may be in several lists and counts in one: its owner's, if that one delegated it, else
+-- that of the first agent that did.
+BEGIN ATOMIC
+    SELECT w.giver
+      FROM (
+        SELECT v.giver
+          FROM mnemo._ways(p_record, p_org_id, p_agent_id, p_now) AS v
+         ORDER BY v.giver <> (p_record).agent_id, v.giver COLLATE "C"
+         LIMIT 1
+      ) AS w
+     WHERE (p_record).scope = 'shared' AND (p_record).agent_id <> p_agent_id
+       AND p_list = mnemo._audience(
+            CASE WHEN w.giver = (p_record).agent_id THEN 'owner' ELSE 'grantee' END,
+            p_org_id, w.giver, p_context)
+       AND NOT EXISTS (
+            SELECT FROM mnemo.acl AS a
+             WHERE a.org_id = p_org_id AND a.memory_id = (p_record).id
+               AND a.agent_id = p_agent_id
+               AND (a.expires_at IS NULL OR a.expires_at > p_now));
+END;
+COMMENT ON FUNCTION mnemo._delegated(mnemo.memory, bigint, text, text, text, timestamptz) IS
+    'One row if the agent sees the record by a delegation and by nothing else, and counts it in the '
+    'list of audience p_list; else none.';
+
+CREATE FUNCTION mnemo._delegated_lists(
+    p_org_id text,
+    p_agent_id text,
+    p_context text,
+    p_now timestamptz
+)
+RETURNS TABLE (list bigint, giver text, kind text)
+LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 2
+SET search_path = pg_catalog, mnemo, pg_temp
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+BEGIN
+    IF NOT EXISTS (
+        SELECT FROM mnemo.delegation AS d
+         WHERE d.org_id = p_org_id AND d.to_agent_id = p_agent_id
+           AND d.revoked_at IS NULL AND coalesce(d.expires_at, 'infinity') > p_now)
+    THEN
+        RETURN;
+    END IF;
+    RETURN QUERY
+    SELECT mnemo._audience(k.kind, p_org_id, r.giver, p_context), r.giver, k.kind
+      FROM (
+        SELECT DISTINCT d.root_agent_id AS giver
+          FROM mnemo.delegation AS d
+         WHERE d.org_id = p_org_id AND d.to_agent_id = p_agent_id
+           AND d.revoked_at IS NULL AND coalesce(d.expires_at, 'infinity') > p_now
+      ) AS r
+      CROSS JOIN LATERAL (
+        SELECT 'owner' AS kind
+        UNION ALL
+        SELECT 'grantee'
+         WHERE EXISTS (
+            SELECT FROM mnemo.acl AS a
+             WHERE a.org_id = p_org_id AND a.agent_id = r.giver AND a.permission = 'share'
+               AND (a.expires_at IS NULL OR a.expires_at > p_now))
+      ) AS k
+     ORDER BY r.giver COLLATE "C", k.kind;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._delegated_lists(text, text, text, timestamptz) IS
+    'The audiences of others whose lists hold what was delegated to the agent: of each giver those '
+    'that it owns, and those that it may share by a grant. One look-up where there are none.';
+
+CREATE FUNCTION mnemo._delegated_audiences(
+    p_org_id text,
+    p_agent_id text,
+    p_context text,
+    p_now timestamptz
+)
+RETURNS bigint[]
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+AS $fn$
+BEGIN
+    RETURN ARRAY(
+        SELECT l.list
+          FROM mnemo._delegated_lists(p_org_id, p_agent_id, p_context, p_now) AS l);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._delegated_audiences(text, text, text, timestamptz) IS
+    'The audiences of _delegated_lists; empty for none.';
 
 -- part: 505_permission.sql
 CREATE FUNCTION mnemo._permission_rank(
@@ -7908,7 +8123,17 @@ BEGIN ATOMIC
     SELECT m.org_id, m.id,
            CASE WHEN m.origin_org_id = p_org_id AND m.agent_id = p_agent_id
                 THEN mnemo._permission_rank('share')
-                ELSE greatest(mnemo._permission_rank('read'), mnemo._permission_rank(a.permission))
+                ELSE greatest(
+                    mnemo._permission_rank('read'), mnemo._permission_rank(a.permission),
+                    CASE WHEN EXISTS (
+                        SELECT FROM mnemo.delegation AS d
+                         WHERE d.org_id = p_org_id AND d.to_agent_id = p_agent_id
+                           AND d.revoked_at IS NULL
+                           AND coalesce(d.expires_at, 'infinity') > p_now)
+                    THEN (
+                        SELECT max(mnemo._permission_rank(w.permission))
+                          FROM mnemo._ways(m, p_org_id, p_agent_id, p_now) AS w)
+                    END)
            END
       FROM mnemo._visible(p_org_id, p_agent_id, p_now) AS m
       LEFT JOIN mnemo.acl AS a
@@ -7919,7 +8144,7 @@ BEGIN ATOMIC
 END;
 COMMENT ON FUNCTION mnemo._held(text, text, uuid[], timestamptz) IS
     'The records among p_ids that the agent may read, with the rank of the highest permission that '
-    'it holds on each: the owner has all, a grant covers those below it.';
+    'it holds on each: the owner has all, a grant or a delegation covers those below it.';
 
 CREATE FUNCTION mnemo._ids_problem(
     p_parameter text,
@@ -7977,7 +8202,7 @@ BEGIN
             format('agent %s lacks permission %s on %s',
                 p_agent_id, p_permission, array_to_string(v_refused[1:10], ', ')),
             jsonb_build_object('parameter', p_parameter, 'ids', to_jsonb(v_refused)),
-            'ask the owner to share the record with that permission'
+            'ask the owner to share or delegate the record with that permission'
         );
     END IF;
 END
@@ -8013,9 +8238,9 @@ END
 $fn$;
 COMMENT ON FUNCTION mnemo.check_permission(uuid, text, text, text) IS
     'Whether the acting agent holds a permission (read, write, delete, share; each covers those '
-    'before it) on a record, plan or memory: as owner, by a grant, or to read by its scope. False '
-    'for records that are unknown, gone or invisible. Errors: 42501 no access; 22023 NULL id, '
-    'unknown permission.';
+    'before it) on a record, plan or memory: as owner, by a grant, by a delegation, or to read by its '
+    'scope. False for records that are unknown, gone or invisible. Errors: 42501 no access; 22023 '
+    'NULL id, unknown permission.';
 
 -- part: 510_get_memories.sql
 CREATE FUNCTION mnemo._limit_problem(
@@ -8164,6 +8389,7 @@ COMMENT ON FUNCTION mnemo._record(text, uuid) IS 'The record with this key, in a
 
 CREATE FUNCTION mnemo._recallable(
     p_audience bigint,
+    p_list bigint,
     p_id uuid,
     p_org_id text,
     p_agent_id text,
@@ -8176,7 +8402,7 @@ LANGUAGE sql STABLE PARALLEL SAFE
 BEGIN ATOMIC
     SELECT m.id
       FROM mnemo._record(p_org_id, p_id) AS m
-     WHERE p_audience < 4 AND mnemo._is_live(m, p_now) AND mnemo._passes(m, p_filter)
+     WHERE p_audience <> 4 AND mnemo._is_live(m, p_now) AND mnemo._passes(m, p_filter)
        AND CASE p_audience
            WHEN 1 THEN m.origin_org_id = p_org_id AND m.agent_id = p_agent_id
                    AND m.scope <> 'public'
@@ -8191,6 +8417,9 @@ BEGIN ATOMIC
                   ) AS g
                  WHERE g.expires_at IS NULL OR g.expires_at > p_now
            )
+           ELSE EXISTS (
+                SELECT FROM mnemo._delegated(m, p_list, p_org_id, p_agent_id, NULL, p_now)
+           )
            END
     UNION ALL
     SELECT m.id
@@ -8198,12 +8427,12 @@ BEGIN ATOMIC
      WHERE p_audience = 4 AND mnemo._is_live(m, p_now) AND mnemo._passes(m, p_filter);
 END;
 COMMENT ON FUNCTION mnemo._recallable(
-    bigint, uuid, text, text, timestamptz, mnemo._recall_filter
+    bigint, bigint, uuid, text, text, timestamptz, mnemo._recall_filter
 ) IS
     'One row if a record that a list of the term index names is one that the agent may read, passes '
     'the filters, and belongs to that list''s audience: 1 the owner, 2 the organisation, 3 a '
-    'grantee, 4 everyone. So a record counts in one list only, and what an index still names counts '
-    'in none.';
+    'grantee, 4 everyone, from 5 on those of agents that delegated, p_list being the hash of that '
+    'audience. So a record counts in one list only, and what an index still names counts in none.';
 
 -- part: 516_lexical.sql
 -- Exact best-first search over lists that may be long. Each list of a term and an audience is in the
@@ -8271,7 +8500,7 @@ DECLARE
         mnemo._audience('public', p_org_id, NULL, NULL),
         mnemo._audience('grantee', p_org_id, p_agent_id, NULL),
         mnemo._audience('global', NULL, NULL, NULL)
-    ];
+    ] || ARRAY(SELECT l.list FROM mnemo._delegated_lists(p_org_id, p_agent_id, NULL, p_now) AS l);
 BEGIN
     RETURN QUERY
     WITH list AS MATERIALIZED (
@@ -8292,7 +8521,7 @@ BEGIN
           LEFT JOIN LATERAL (
             (SELECT p.weight, -p.shortness AS length, p.memory_id
                FROM mnemo.term_posting AS p
-              WHERE p.org_id = p_org_id AND p.key = l.key AND l.audience < 4 AND l.cap >= 0
+              WHERE p.org_id = p_org_id AND p.key = l.key AND l.audience <> 4 AND l.cap >= 0
               ORDER BY p.weight DESC, p.shortness DESC, p.memory_id DESC
              OFFSET l.cap LIMIT 1)
             UNION ALL
@@ -8319,7 +8548,7 @@ BEGIN
              ORDER BY p.weight DESC, p.shortness DESC, p.memory_id DESC
              LIMIT b.cap
           ) AS e
-         WHERE b.audience < 4
+         WHERE b.audience <> 4
         UNION ALL
         SELECT b.audience, e.memory_id, b.admits, b.most,
                mnemo._term_score(b.idf, e.weight, e.length, p_average_length)
@@ -8360,7 +8589,7 @@ BEGIN
                 (SELECT e.score
                    FROM mnemo._exact_score(
                         p_org_id, h.memory_id, p_terms, p_idfs, p_average_length) AS e
-                  WHERE h.slack > 0 AND h.audience < 4
+                  WHERE h.slack > 0 AND h.audience <> 4
                  OFFSET 0)
                 UNION ALL
                 (SELECT e.score
@@ -8372,7 +8601,8 @@ BEGIN
              ORDER BY score DESC, h.memory_id DESC
           ) AS s
           CROSS JOIN LATERAL mnemo._recallable(
-                s.audience, s.memory_id, p_org_id, p_agent_id, p_now, p_filter) AS r
+                s.audience, v_audiences[s.audience], s.memory_id, p_org_id, p_agent_id, p_now,
+                p_filter) AS r
          ORDER BY s.score DESC, s.memory_id DESC
          LIMIT p_limit
     ), worst AS MATERIALIZED (
@@ -8404,7 +8634,7 @@ BEGIN
                 (SELECT e.score
                    FROM mnemo._exact_score(
                         p_org_id, c.memory_id, p_terms, p_idfs, p_average_length) AS e
-                  WHERE c.slack > 0 AND c.audience < 4
+                  WHERE c.slack > 0 AND c.audience <> 4
                  OFFSET 0)
                 UNION ALL
                 (SELECT e.score
@@ -8421,7 +8651,8 @@ BEGIN
              ORDER BY score DESC, c.memory_id DESC
           ) AS s
           CROSS JOIN LATERAL mnemo._recallable(
-                s.audience, s.memory_id, p_org_id, p_agent_id, p_now, p_filter) AS r
+                s.audience, v_audiences[s.audience], s.memory_id, p_org_id, p_agent_id, p_now,
+                p_filter) AS r
          ORDER BY s.score DESC, s.memory_id DESC
          LIMIT p_limit
     ), best AS (
@@ -8550,6 +8781,30 @@ BEGIN ATOMIC
         AND mnemo._is_live(m, p_now) AND mnemo._passes(m, p_filter)
       ORDER BY m.created_at DESC, m.id DESC
       LIMIT p_limit)
+    UNION ALL
+    (SELECT o.*
+       FROM mnemo._delegated_lists(p_org_id, p_agent_id, NULL, p_now) AS l
+      CROSS JOIN LATERAL (
+        (SELECT m.*
+           FROM mnemo._visible_own(p_org_id, l.giver, p_now) AS m
+          WHERE l.kind = 'owner' AND NOT m.tags @> ARRAY['__experience_plan__']
+            AND m.scope = 'shared' AND mnemo._passes(m, p_filter)
+            AND EXISTS (
+                SELECT FROM mnemo._delegated(m, l.list, p_org_id, p_agent_id, NULL, p_now))
+          ORDER BY m.created_at DESC, m.id DESC
+          LIMIT p_limit)
+        UNION ALL
+        (SELECT m.*
+           FROM mnemo.acl AS a
+          CROSS JOIN LATERAL mnemo._record(p_org_id, a.memory_id) AS m
+          WHERE l.kind = 'grantee' AND a.org_id = p_org_id AND a.agent_id = l.giver
+            AND a.permission = 'share'
+            AND mnemo._is_live(m, p_now) AND mnemo._passes(m, p_filter)
+            AND EXISTS (
+                SELECT FROM mnemo._delegated(m, l.list, p_org_id, p_agent_id, NULL, p_now))
+          ORDER BY m.created_at DESC, m.id DESC
+          LIMIT p_limit)
+      ) AS o)
     UNION ALL
     (SELECT m.*
        FROM mnemo._visible_global(p_now) AS m
@@ -9925,6 +10180,39 @@ COMMENT ON FUNCTION mnemo._lock_shareable(uuid, text, text) IS
     'Locks and returns a record of the organisation that the agent may share. Raises MN001, 42501, '
     'or 22023 for a global record.';
 
+CREATE FUNCTION mnemo._share_end(
+    p_record mnemo.memory,
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz
+)
+RETURNS timestamptz
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    RETURN (
+        SELECT nullif(max(coalesce(r.expires_at, 'infinity')), 'infinity')
+          FROM (
+            SELECT NULL::timestamptz AS expires_at
+             WHERE p_record.origin_org_id = p_org_id AND p_record.agent_id = p_agent_id
+            UNION ALL
+            SELECT a.expires_at
+              FROM mnemo.acl AS a
+             WHERE a.org_id = p_org_id AND a.memory_id = p_record.id
+               AND a.agent_id = p_agent_id AND a.permission = 'share'
+               AND (a.expires_at IS NULL OR a.expires_at > p_now)
+            UNION ALL
+            SELECT w.expires_at
+              FROM mnemo._ways(p_record, p_org_id, p_agent_id, p_now) AS w
+             WHERE w.permission = 'share'
+          ) AS r
+    );
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._share_end(mnemo.memory, text, text, timestamptz) IS
+    'Until when the agent may share the record: the latest end of its rights to; NULL for no end.';
+
 CREATE FUNCTION mnemo.share(
     p_id uuid,
     p_to_agents text[],
@@ -9961,12 +10249,8 @@ BEGIN
             'nobody widens a grant of its own');
     END IF;
     -- Nobody gives for longer than it holds.
-    v_expires_at := least(now() + p_ttl, (
-        SELECT a.expires_at
-          FROM mnemo.acl AS a
-         WHERE a.org_id = v_record.org_id AND a.memory_id = v_record.id
-           AND a.agent_id = v_caller.agent_id AND v_record.agent_id <> v_caller.agent_id
-    ));
+    v_expires_at := least(now() + p_ttl,
+        mnemo._share_end(v_record, v_caller.org_id, v_caller.agent_id, clock_timestamp()));
     IF v_record.scope = 'private' THEN
         UPDATE mnemo.memory AS m
            SET scope = 'shared', updated_at = now()
@@ -10002,7 +10286,7 @@ COMMENT ON FUNCTION mnemo.share(uuid, text[], text, interval, text, text) IS
     'Grants agents of the same organisation a permission (read, write, delete, share; each covers '
     'those before it) on a record, plan or memory, replacing the grant each had; a private record '
     'becomes shared. p_ttl: until the grant ends, NULL for no end; it ends with the giver''s own '
-    'grant at the latest. Needs permission share. Returns the grants. Errors: 42501 no access, '
+    'right to share at the latest. Needs permission share. Returns the grants. Errors: 42501 no access, '
     'permission missing; MN001 unknown, gone or invisible record; 22023 bad argument, the owner or '
     'the acting agent among the agents, a global record; 54000 over 10,000.';
 
@@ -10054,6 +10338,520 @@ COMMENT ON FUNCTION mnemo.unshare(uuid, text[], text, text) IS
     'row for each agent: removed, or absent where there was no grant. Errors: 42501 no access, '
     'permission missing; MN001 unknown, gone or invisible record; 22023 bad argument, a global '
     'record; 54000 over 10,000.';
+
+-- part: 532_delegate.sql
+CREATE FUNCTION mnemo._delegation_problem(
+    p_to_agent text,
+    p_permission text,
+    p_ids uuid[],
+    p_tag text,
+    p_max_depth bigint,
+    p_ttl interval,
+    p_agent_id text
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    RETURN mnemo._first_problem(ARRAY[
+        mnemo._identifier_problem('p_to_agent', p_to_agent),
+        CASE WHEN p_to_agent = p_agent_id THEN
+            mnemo._argument('p_to_agent', 'p_to_agent is the acting agent',
+                'an agent needs no delegation for what it has')
+        END,
+        mnemo._label_problem('p_permission', 'permission', p_permission),
+        CASE WHEN p_ids IS NOT NULL THEN mnemo._ids_problem('p_ids', p_ids) END,
+        CASE WHEN p_ids IS NOT NULL AND p_tag IS NOT NULL THEN
+            mnemo._argument('p_tag', 'p_ids and p_tag exclude each other',
+                'name records or a tag, or leave both out for everything')
+        END,
+        mnemo._texts_problem(ARRAY['p_tag'], ARRAY[p_tag], 256),
+        CASE WHEN (p_max_depth BETWEEN 0 AND 10) IS NOT TRUE THEN
+            mnemo._argument('p_max_depth',
+                format('p_max_depth must be from 0 to 10; got %s',
+                    coalesce(p_max_depth::text, 'NULL')),
+                'pass how many times it may be passed on, 0 for never')
+        END,
+        mnemo._ttl_problem(p_ttl),
+        CASE WHEN cardinality(p_ids) > 1000 THEN
+            mnemo._limit('p_ids',
+                format('p_ids has %s ids, at most 1000 are allowed', cardinality(p_ids)),
+                'delegate a tag')
+        END
+    ]);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._delegation_problem(text, text, uuid[], text, bigint, interval, text) IS
+    'The first problem of the arguments of mnemo.delegate; NULL for none.';
+
+CREATE FUNCTION mnemo._lock_delegable(
+    p_ids uuid[],
+    p_permission text,
+    p_org_id text,
+    p_agent_id text
+)
+RETURNS SETOF mnemo.memory
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 10
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_refused uuid[];
+BEGIN
+    PERFORM mnemo._require_permission('p_ids', p_org_id, p_agent_id, p_ids, 'read');
+    PERFORM FROM mnemo.memory AS m
+      WHERE m.org_id = p_org_id AND m.id = ANY (p_ids)
+      ORDER BY m.org_id, m.id
+        FOR UPDATE;
+    -- Waiting for the locks, the agent may have lost sight of one.
+    PERFORM mnemo._require_permission('p_ids', p_org_id, p_agent_id, p_ids, 'read');
+    IF EXISTS (SELECT FROM mnemo.memory AS m WHERE m.org_id = '*' AND m.id = ANY (p_ids)) THEN
+        PERFORM mnemo._raise_argument('p_ids', 'p_ids contains a global record: every agent reads it',
+            'delegations are for records of one organisation');
+    END IF;
+    SELECT array_agg(m.id ORDER BY m.id) INTO v_refused
+      FROM mnemo.memory AS m
+     WHERE m.org_id = p_org_id AND m.id = ANY (p_ids)
+       AND m.agent_id <> p_agent_id
+       AND NOT EXISTS (
+            SELECT FROM mnemo.acl AS a
+             WHERE a.org_id = p_org_id AND a.memory_id = m.id AND a.agent_id = p_agent_id
+               AND a.permission = 'share'
+               AND (a.expires_at IS NULL OR a.expires_at > clock_timestamp()))
+       AND NOT EXISTS (
+            SELECT FROM mnemo._ways(m, p_org_id, p_agent_id, clock_timestamp()) AS w
+             WHERE w.max_depth >= 1
+               AND mnemo._permission_rank(w.permission) >= mnemo._permission_rank(p_permission));
+    IF v_refused IS NOT NULL THEN
+        PERFORM mnemo._raise_access(
+            format('agent %s may not delegate permission %s on %s', p_agent_id, p_permission,
+                array_to_string(v_refused[1:10], ', ')),
+            jsonb_build_object('parameter', 'p_ids', 'ids', to_jsonb(v_refused)),
+            'ask the owner for permission share, or for a delegation with a greater p_max_depth');
+    END IF;
+    RETURN QUERY
+    SELECT m.* FROM mnemo.memory AS m
+     WHERE m.org_id = p_org_id AND m.id = ANY (p_ids)
+     ORDER BY m.id;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._lock_delegable(uuid[], text, text, text) IS
+    'Locks and returns records that the agent may delegate with this permission: it owns them, holds '
+    'a grant share, or a delegation that may be passed on. Raises MN001, 42501, or 22023 for a '
+    'global record.';
+
+CREATE FUNCTION mnemo._pass_on(
+    p_head mnemo.delegation,
+    p_records mnemo.memory[]
+)
+RETURNS uuid[]
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_received mnemo.delegation;
+    v_ids uuid[];
+    v_parents uuid[] := '{}';
+BEGIN
+    FOR v_received IN
+        SELECT d.*
+          FROM mnemo.delegation AS d
+         WHERE d.org_id = p_head.org_id AND d.to_agent_id = p_head.from_agent_id
+           AND d.revoked_at IS NULL AND coalesce(d.expires_at, 'infinity') > clock_timestamp()
+           AND d.max_depth >= 1
+           -- To give back what an agent has itself opens nothing.
+           AND d.root_agent_id <> p_head.to_agent_id AND d.from_agent_id <> p_head.to_agent_id
+         ORDER BY d.id
+    LOOP
+        v_ids := v_received.memory_ids;
+        IF p_head.memory_ids IS NOT NULL THEN
+            v_ids := ARRAY(
+                SELECT r.id
+                  FROM unnest(p_records) AS r
+                 WHERE EXISTS (
+                    SELECT FROM mnemo._ways(
+                        r, p_head.org_id, p_head.from_agent_id, clock_timestamp()) AS w
+                     WHERE w.delegation_id = v_received.id)
+                 ORDER BY r.id
+            );
+            CONTINUE WHEN v_ids = '{}';
+        END IF;
+        -- Written, not only locked, so that whoever revokes it in a snapshot from before fails
+        -- (40001) instead of leaving behind what it does not see.
+        UPDATE mnemo.delegation AS d
+           SET max_depth = d.max_depth
+         WHERE d.org_id = v_received.org_id AND d.id = v_received.id AND d.revoked_at IS NULL;
+        CONTINUE WHEN NOT FOUND;
+        INSERT INTO mnemo.delegation (
+            org_id, id, from_agent_id, to_agent_id, permission, memory_ids, tag, parent_id,
+            max_depth, created_at, expires_at, head_id, root_agent_id, tags
+        )
+        VALUES (
+            p_head.org_id, mnemo._new_id(), p_head.from_agent_id, p_head.to_agent_id,
+            (mnemo._labels('permission'))[least(mnemo._permission_rank(p_head.permission),
+                mnemo._permission_rank(v_received.permission))],
+            v_ids, p_head.tag, v_received.id,
+            least(p_head.max_depth, v_received.max_depth - 1), p_head.created_at,
+            least(p_head.expires_at, v_received.expires_at), p_head.id, v_received.root_agent_id,
+            CASE WHEN p_head.tag = ANY (v_received.tags) THEN v_received.tags
+            ELSE nullif(coalesce(v_received.tags, '{}') || coalesce(p_head.tags, '{}'), '{}') END
+        );
+        v_parents := v_parents || v_received.id;
+    END LOOP;
+    RETURN v_parents;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._pass_on(mnemo.delegation, mnemo.memory[]) IS
+    'Writes a row for each delegation that the giver holds and may pass on: for no more records, not '
+    'for longer, with no higher permission, one time less. p_records: those of p_head.memory_ids. '
+    'Returns the ids of what is passed on.';
+
+CREATE FUNCTION mnemo._check_received(
+    p_head mnemo.delegation
+)
+RETURNS void
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_held record;
+BEGIN
+    SELECT count(*) AS parts, count(DISTINCT d.root_agent_id) AS givers,
+           count(*) FILTER (
+               WHERE d.from_agent_id = p_head.from_agent_id AND d.head_id IS NULL) AS direct
+      INTO v_held
+      FROM mnemo.delegation AS d
+     WHERE d.org_id = p_head.org_id AND d.to_agent_id = p_head.to_agent_id
+       AND d.revoked_at IS NULL AND coalesce(d.expires_at, 'infinity') > clock_timestamp();
+    IF v_held.direct > 100 THEN
+        PERFORM mnemo._raise_limit('p_to_agent',
+            format('agent %s holds 100 delegations of agent %s, more are not allowed',
+                p_head.to_agent_id, p_head.from_agent_id),
+            'revoke some, or delegate a tag instead of single records');
+    ELSIF v_held.givers > 100 OR v_held.parts > 1000 THEN
+        PERFORM mnemo._raise_limit('p_to_agent',
+            format('agent %s would hold %s delegations on the rights of %s agents, at most 1000 of '
+                '100 are allowed, those passed on included', p_head.to_agent_id, v_held.parts,
+                v_held.givers),
+            'have some of them revoked: the agent can give them back by revoke_delegation');
+    END IF;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._check_received(mnemo.delegation) IS
+    'Raises 54000 if an agent, a new delegation included, holds more than its recalls can read: over '
+    '1000 rows, over 100 agents on whose rights they stand, over 100 of one giver.';
+
+CREATE FUNCTION mnemo._delegation_event(
+    p_head mnemo.delegation,
+    p_event_type text,
+    p_actor_agent_id text,
+    p_changes jsonb
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_id uuid := mnemo._new_id();
+    v_salt bytea := CASE WHEN p_head.tag IS NOT NULL AND p_event_type = 'memory_share'
+        THEN uuid_send(gen_random_uuid()) END;
+BEGIN
+    INSERT INTO mnemo.event (
+        org_id, id, agent_id, event_type, memory_org_id, actor_org_id, actor_agent_id, happened_at,
+        changes, note_hash
+    )
+    VALUES (
+        p_head.org_id, v_id, p_head.from_agent_id, p_event_type, p_head.org_id, p_head.org_id,
+        p_actor_agent_id, now(), jsonb_build_object('delegation', p_head.id) || p_changes,
+        CASE WHEN v_salt IS NOT NULL THEN mnemo._note_hash(v_salt, p_head.tag) END
+    );
+    -- A tag may name a person, so it must be erasable.
+    IF v_salt IS NOT NULL THEN
+        INSERT INTO mnemo.event_note (org_id, event_id, salt, note)
+        VALUES (p_head.org_id, v_id, v_salt, p_head.tag);
+    END IF;
+    PERFORM mnemo._seal_if_many(p_head.org_id, p_head.from_agent_id, 1);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._delegation_event(mnemo.delegation, text, text, jsonb) IS
+    'Writes the event of a delegation, or of its end, into the chain of the giver; about no record. '
+    'The tag is its note.';
+
+-- part: 533_delegate_call.sql
+CREATE FUNCTION mnemo._open_private(
+    p_records mnemo.memory[],
+    p_actor_org_id text,
+    p_actor_agent_id text
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_record mnemo.memory;
+BEGIN
+    FOREACH v_record IN ARRAY p_records LOOP
+        CONTINUE WHEN v_record.scope <> 'private';
+        UPDATE mnemo.memory AS m
+           SET scope = 'shared', updated_at = now()
+         WHERE m.org_id = v_record.org_id AND m.id = v_record.id;
+        v_record.scope := 'shared';
+        PERFORM mnemo._write_event(v_record, 'memory_update', p_actor_org_id, p_actor_agent_id,
+            jsonb_build_object('scope', 'shared'));
+        PERFORM mnemo._index_plan(v_record.org_id, v_record.id);
+        PERFORM mnemo._index_grants(v_record.org_id, v_record.id);
+    END LOOP;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._open_private(mnemo.memory[], text, text) IS
+    'Makes those of the records that are private shared, with an event each. They are locked.';
+
+CREATE FUNCTION mnemo.delegate(
+    p_to_agent text,
+    p_permission text DEFAULT 'read',
+    p_ids uuid[] DEFAULT NULL,
+    p_tag text DEFAULT NULL,
+    p_max_depth bigint DEFAULT 0,
+    p_ttl interval DEFAULT NULL,
+    p_agent_id text DEFAULT NULL,
+    p_org_id text DEFAULT NULL
+)
+RETURNS uuid
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_caller record;
+    v_records mnemo.memory[] := '{}';
+    v_head mnemo.delegation;
+    v_parents uuid[];
+BEGIN
+    SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
+    PERFORM mnemo._raise_problem(mnemo._delegation_problem(
+        p_to_agent, p_permission, p_ids, p_tag, p_max_depth, p_ttl, v_caller.agent_id));
+    IF p_ids IS NOT NULL THEN
+        v_records := ARRAY(
+            SELECT m
+              FROM mnemo._lock_delegable(
+                    p_ids, p_permission, v_caller.org_id, v_caller.agent_id) AS m);
+    END IF;
+    v_head.org_id := v_caller.org_id;
+    v_head.id := mnemo._new_id();
+    v_head.from_agent_id := v_caller.agent_id;
+    v_head.to_agent_id := p_to_agent;
+    v_head.permission := p_permission;
+    v_head.tag := p_tag;
+    v_head.tags := CASE WHEN p_tag IS NOT NULL THEN ARRAY[p_tag] END;
+    v_head.max_depth := p_max_depth;
+    v_head.created_at := now();
+    v_head.expires_at := now() + p_ttl;
+    v_head.root_agent_id := v_caller.agent_id;
+    v_head.memory_ids := CASE WHEN p_ids IS NOT NULL
+        THEN ARRAY(SELECT r.id FROM unnest(v_records) AS r ORDER BY r.id) END;
+    INSERT INTO mnemo.delegation SELECT (v_head).*;
+    v_parents := mnemo._pass_on(v_head, v_records);
+    PERFORM mnemo._check_received(v_head);
+    PERFORM mnemo._open_private(v_records, v_caller.org_id, v_caller.agent_id);
+    PERFORM mnemo._delegation_event(v_head, 'memory_share', v_caller.agent_id,
+        jsonb_build_object('agent', p_to_agent, 'permission', p_permission,
+            'ids', to_jsonb(v_head.memory_ids), 'max_depth', p_max_depth,
+            'until', mnemo._micros(v_head.expires_at), 'passes_on', to_jsonb(v_parents)));
+    RETURN v_head.id;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.delegate(text, text, uuid[], text, bigint, interval, text, text) IS
+    'Hands a permission (read, write, delete, share; each covers those before it) on to an agent of '
+    'the same organisation: on the records p_ids (1 to 1000), on all with tag p_tag, or, both NULL, '
+    'on all; plans and memories. Always limited to shared and public records that the acting agent '
+    'owns or holds a grant share on, looked at in each read: later ones count too, a lost right does '
+    'not. Private records stay their owner''s, but those named in p_ids become shared. What the '
+    'agent holds by delegations that may be passed on is passed on too, with no higher permission, '
+    'not for longer and one time less. p_max_depth, 0 to 10: how many times the agent may pass it '
+    'on. p_ttl: until it ends, NULL for no end. Returns the id for revoke_delegation. Errors: 42501 '
+    'no access, a record that the agent may not give; MN001 unknown, gone or invisible record; '
+    '22023 bad argument, the acting agent itself, ids and tag, a global record; 54000 over 1000 ids, '
+    'an agent that would hold over 1000 delegations, of over 100 agents, or over 100 of this one.';
+
+-- part: 534_revoke.sql
+CREATE FUNCTION mnemo._end_chain(
+    p_org_id text,
+    p_id uuid
+)
+RETURNS SETOF mnemo.delegation
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 10
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_level uuid[];
+BEGIN
+    PERFORM FROM mnemo.delegation AS d
+      WHERE d.org_id = p_org_id AND (d.id = p_id OR d.head_id = p_id) AND d.revoked_at IS NULL
+      ORDER BY d.id
+        FOR UPDATE;
+    v_level := ARRAY(
+        SELECT d.id
+          FROM mnemo.delegation AS d
+         WHERE d.org_id = p_org_id AND (d.id = p_id OR d.head_id = p_id)
+           AND d.revoked_at IS NULL
+    );
+    -- Whoever passes a row on writes it first: once it is locked here, what was passed on from it is
+    -- there to see, and nothing more can be.
+    WHILE v_level <> '{}' LOOP
+        RETURN QUERY
+        UPDATE mnemo.delegation AS d
+           SET revoked_at = now()
+         WHERE d.org_id = p_org_id AND d.id = ANY (v_level)
+        RETURNING d.*;
+        PERFORM FROM mnemo.delegation AS d
+          WHERE d.org_id = p_org_id AND d.parent_id = ANY (v_level) AND d.revoked_at IS NULL
+          ORDER BY d.id
+            FOR UPDATE;
+        v_level := ARRAY(
+            SELECT d.id
+              FROM mnemo.delegation AS d
+             WHERE d.org_id = p_org_id AND d.parent_id = ANY (v_level) AND d.revoked_at IS NULL
+        );
+    END LOOP;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._end_chain(text, uuid) IS
+    'Ends a delegation and all that was passed on from it, level by level; returns the rows.';
+
+CREATE FUNCTION mnemo.revoke_delegation(
+    p_id uuid,
+    p_agent_id text DEFAULT NULL,
+    p_org_id text DEFAULT NULL
+)
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_caller record;
+    v_ended mnemo.delegation[];
+    v_head record;
+    v_count bigint := 0;
+BEGIN
+    SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
+    PERFORM mnemo._raise_problem(mnemo._id_problem(p_id));
+    IF NOT EXISTS (
+        SELECT FROM mnemo.delegation AS d
+         WHERE d.org_id = v_caller.org_id AND d.id = p_id AND d.head_id IS NULL
+           AND v_caller.agent_id IN (d.from_agent_id, d.to_agent_id))
+    THEN
+        PERFORM mnemo._raise('MN001', 'p_id: no such delegation for this agent: ' || p_id,
+            jsonb_build_object('parameter', 'p_id', 'ids', jsonb_build_array(p_id)),
+            'mnemo.delegations lists those that the agent gave or holds');
+    END IF;
+    v_ended := ARRAY(SELECT e FROM mnemo._end_chain(v_caller.org_id, p_id) AS e);
+    FOR v_head IN
+        SELECT h AS row, h.id = p_id AS named, jsonb_agg(e.id ORDER BY e.id) AS rows
+          FROM unnest(v_ended) AS e
+          JOIN mnemo.delegation AS h
+            ON h.org_id = v_caller.org_id AND h.id = coalesce(e.head_id, e.id)
+         GROUP BY h.org_id, h.id
+         ORDER BY h.id
+    LOOP
+        v_count := v_count + 1;
+        PERFORM mnemo._delegation_event(v_head.row, 'memory_unshare', v_caller.agent_id,
+            CASE WHEN v_head.named THEN '{}'
+            ELSE jsonb_build_object('because', p_id, 'rows', v_head.rows) END);
+    END LOOP;
+    RETURN v_count;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.revoke_delegation(uuid, text, text) IS
+    'Ends a delegation that the acting agent gave or holds, and with it all that was passed on from '
+    'it, down the chain. Delegations further down keep what does not come from it. Grants that were '
+    'made by share meanwhile stay until unshare. Returns how many delegations lost something, 0 if '
+    'it had been revoked before. Errors: 42501 no access; MN001 unknown delegation, or of others; '
+    '22023 NULL.';
+
+-- part: 536_delegations.sql
+CREATE FUNCTION mnemo.delegations(
+    p_limit bigint DEFAULT 50,
+    p_after uuid DEFAULT NULL,
+    p_agent_id text DEFAULT NULL,
+    p_org_id text DEFAULT NULL
+)
+RETURNS TABLE (
+    rank bigint,
+    id uuid,
+    direction text,
+    status text,
+    from_agent_id text,
+    to_agent_id text,
+    permission text,
+    memory_ids uuid[],
+    tag text,
+    max_depth bigint,
+    passes_on bigint,
+    passed_on bigint,
+    created_at timestamptz,
+    expires_at timestamptz,
+    revoked_at timestamptz
+)
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 50
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+DECLARE
+    v_caller record;
+    v_now timestamptz := statement_timestamp();
+    v_before uuid := coalesce(p_after, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
+BEGIN
+    SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
+    PERFORM mnemo._raise_problem(mnemo._limit_problem(p_limit));
+    RETURN QUERY
+    SELECT row_number() OVER (ORDER BY v.id DESC), v.id,
+           CASE WHEN v.from_agent_id = v_caller.agent_id THEN 'given' ELSE 'received' END,
+           CASE WHEN v.revoked_at IS NOT NULL THEN 'revoked'
+                WHEN v.expires_at <= v_now THEN 'expired' ELSE 'active' END,
+           v.from_agent_id, v.to_agent_id, v.permission, v.memory_ids, v.tag, v.max_depth::bigint,
+           (SELECT count(*)
+              FROM mnemo.delegation AS c
+             WHERE c.org_id = v_caller.org_id AND c.head_id = v.id AND c.revoked_at IS NULL
+               AND coalesce(c.expires_at, 'infinity') > v_now),
+           (SELECT count(DISTINCT c.head_id)
+              FROM mnemo.delegation AS p
+              JOIN mnemo.delegation AS c ON c.parent_id = p.id
+             WHERE p.org_id = v_caller.org_id AND c.org_id = v_caller.org_id
+               AND (p.id = v.id OR p.head_id = v.id) AND c.revoked_at IS NULL
+               AND coalesce(c.expires_at, 'infinity') > v_now),
+           v.created_at, v.expires_at, v.revoked_at
+      FROM (
+        -- The limit in each branch: each is read from its index only as far as it goes.
+        (SELECT d.*
+           FROM mnemo.delegation AS d
+          WHERE d.org_id = v_caller.org_id AND d.from_agent_id = v_caller.agent_id
+            AND d.head_id IS NULL AND d.id < v_before
+          ORDER BY d.id DESC
+          LIMIT p_limit)
+        UNION ALL
+        (SELECT d.*
+           FROM mnemo.delegation AS d
+          WHERE d.org_id = v_caller.org_id AND d.to_agent_id = v_caller.agent_id
+            AND d.head_id IS NULL AND d.id < v_before
+          ORDER BY d.id DESC
+          LIMIT p_limit)
+        ORDER BY id DESC
+        LIMIT p_limit
+      ) AS v
+     ORDER BY v.id DESC;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.delegations(bigint, uuid, text, text) IS
+    'The delegations that the acting agent gave or received, newest first, those that have ended '
+    'until sweep removes them. direction: given or received; status: active, expired, revoked. '
+    'memory_ids and tag: what was delegated, both NULL for all. passes_on: how many delegations of '
+    'others it passes on now; passed_on: in how many later ones it is passed on now. p_limit: 1 to '
+    '1000. p_after: id of the last row of the page before, NULL for the first page. Errors: 42501 no '
+    'access; 22023 bad limit.';
 
 -- part: 540_event_state.sql
 -- What events say about a record: the columns that may change, as labels, numbers and microseconds.
@@ -13339,21 +14137,6 @@ COMMENT ON FUNCTION mnemo._probe_parts(bigint[], double precision, integer, inte
     'p_least and p_most the sizes that it admits.';
 
 -- part: 610_plan_index.sql
-CREATE FUNCTION mnemo._audience(
-    p_kind text,
-    p_org_id text,
-    p_agent_id text,
-    p_context text
-)
-RETURNS bigint
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
--- A space cannot stand in a name, so different parts never give the same text.
-RETURN mnemo._hash64(p_kind || coalesce(' ' || p_org_id, '') || coalesce(' ' || p_agent_id, ''))
-    # CASE WHEN p_context IS NULL THEN 0 ELSE mnemo._hash64('context ' || p_context) END;
-COMMENT ON FUNCTION mnemo._audience(text, text, text, text) IS
-    'The hash of those who see a plan: owner (organisation, agent), grantee (organisation, agent), '
-    'public (organisation) or global; with the context mixed in.';
-
 CREATE FUNCTION mnemo._audiences(
     p_org_id text,
     p_agent_id text,
@@ -13667,10 +14450,14 @@ RETURN CASE WHEN octet_length(array_to_string(p_signature, ' ')) < 2000
 COMMENT ON FUNCTION mnemo._shared_tokens(text[], text[]) IS
     'How many tokens two signatures have in common.';
 
-CREATE FUNCTION mnemo._live(
+CREATE FUNCTION mnemo._counts(
     p_org_id text,
     p_id uuid,
-    p_now timestamptz
+    p_now timestamptz,
+    p_delegated boolean,
+    p_audience bigint,
+    p_agent_id text,
+    p_context text
 )
 RETURNS TABLE (id uuid)
 LANGUAGE sql STABLE PARALLEL SAFE
@@ -13679,10 +14466,14 @@ BEGIN ATOMIC
     SELECT m.id
       FROM mnemo.memory AS m
      WHERE m.org_id = p_org_id AND m.id = p_id AND mnemo._is_live(m, p_now)
+       AND (NOT p_delegated OR EXISTS (
+            SELECT FROM mnemo._delegated(
+                m, p_audience, p_org_id, p_agent_id, p_context, p_now)))
     OFFSET 0;
 END;
-COMMENT ON FUNCTION mnemo._live(text, uuid, timestamptz) IS
-    'One row if the record exists and is live, else none.';
+COMMENT ON FUNCTION mnemo._counts(text, uuid, timestamptz, boolean, bigint, text, text) IS
+    'One row if the plan exists, is live and, where its audience is that of an agent that delegated '
+    '(p_delegated), is one that the agent sees by it; else none.';
 
 CREATE FUNCTION mnemo._identical_guarded(
     p_org_id text,
@@ -13691,7 +14482,9 @@ CREATE FUNCTION mnemo._identical_guarded(
     p_guarded_digest bigint,
     p_context text,
     p_now timestamptz,
-    p_limit bigint
+    p_limit bigint,
+    p_delegated boolean,
+    p_agent_id text
 )
 RETURNS SETOF mnemo.plan_signature
 LANGUAGE sql STABLE PARALLEL SAFE
@@ -13705,7 +14498,8 @@ BEGIN ATOMIC
          ORDER BY k.outcome_score DESC, k.created_at DESC, k.plan_id DESC
         OFFSET 0
       ) AS s
-      CROSS JOIN LATERAL mnemo._live(p_org_id, s.plan_id, p_now)
+      CROSS JOIN LATERAL mnemo._counts(
+            p_org_id, s.plan_id, p_now, p_delegated, p_audience, p_agent_id, p_context)
      WHERE s.org_id = p_org_id AND s.audience = p_audience
        AND s.signature = p_signature AND s.context IS NOT DISTINCT FROM p_context
        AND (s.expires_at IS NULL OR s.expires_at > p_now)
@@ -13713,10 +14507,11 @@ BEGIN ATOMIC
      LIMIT p_limit;
 END;
 COMMENT ON FUNCTION mnemo._identical_guarded(
-    text, bigint, text[], bigint, text, timestamptz, bigint
+    text, bigint, text[], bigint, text, timestamptz, bigint, boolean, text
 ) IS
     'The best live plans of an audience with this signature and the guard that is in the digest: an '
-    'index look-up however many there are.';
+    'index look-up however many there are. p_delegated: only those that the agent sees by a '
+    'delegation.';
 
 CREATE FUNCTION mnemo._identical(
     p_org_id text,
@@ -13726,7 +14521,9 @@ CREATE FUNCTION mnemo._identical(
     p_meaning bigint,
     p_context text,
     p_now timestamptz,
-    p_limit bigint
+    p_limit bigint,
+    p_delegated boolean,
+    p_agent_id text
 )
 RETURNS SETOF mnemo.plan_signature
 LANGUAGE sql STABLE PARALLEL SAFE
@@ -13739,7 +14536,8 @@ BEGIN ATOMIC
          ORDER BY k.outcome_score DESC, k.created_at DESC, k.plan_id DESC
         OFFSET 0
       ) AS s
-      CROSS JOIN LATERAL mnemo._live(p_org_id, s.plan_id, p_now)
+      CROSS JOIN LATERAL mnemo._counts(
+            p_org_id, s.plan_id, p_now, p_delegated, p_audience, p_agent_id, p_context)
      WHERE s.org_id = p_org_id AND s.audience = p_audience
        AND (p_meaning IS NULL OR s.guard_meaning = p_meaning)
        AND s.signature = p_signature AND s.context IS NOT DISTINCT FROM p_context
@@ -13748,10 +14546,10 @@ BEGIN ATOMIC
      LIMIT p_limit;
 END;
 COMMENT ON FUNCTION mnemo._identical(
-    text, bigint, text[], bigint, bigint, text, timestamptz, bigint
+    text, bigint, text[], bigint, bigint, text, timestamptz, bigint, boolean, text
 ) IS
     'The best live plans of an audience with this signature, and with this meaning unless it is '
-    'NULL.';
+    'NULL. p_delegated: only those that the agent sees by a delegation.';
 
 CREATE FUNCTION mnemo._similar(
     p_keys bigint[],
@@ -13804,8 +14602,8 @@ CREATE TYPE mnemo._recall_input AS (
     reason text
 );
 COMMENT ON TYPE mnemo._recall_input IS
-    'A call of recall_plan or its kin, checked and filled in: audiences are those that the agent '
-    'belongs to, global the last; minimum is the least threshold allowed; reason is disabled or '
+    'A call of recall_plan or its kin, checked and filled in: audiences are the three that the agent '
+    'belongs to in its organisation, global, then those of agents that delegated to it; minimum is the least threshold allowed; reason is disabled or '
     'blank_query where there is nothing to match, else NULL.';
 
 CREATE FUNCTION mnemo._probe(
@@ -13859,15 +14657,16 @@ BEGIN
         SELECT i.org_id, i.plan_id
           FROM (
             SELECT o.org_id, o.plan_id, o.outcome_score, o.created_at
-              FROM unnest(p_call.audiences[1:3]) AS a(audience)
+              FROM unnest(p_call.audiences[1:3] || p_call.audiences[5:])
+                   WITH ORDINALITY AS a(audience, place)
               CROSS JOIN LATERAL mnemo._identical(
                     p_call.org_id, a.audience, p_call.signature, p_call.digest, NULL,
-                    p_call.context, p_call.asked_at, 1) AS o
+                    p_call.context, p_call.asked_at, 1, a.place > 3, p_call.agent_id) AS o
             UNION ALL
             SELECT g.org_id, g.plan_id, g.outcome_score, g.created_at
               FROM mnemo._identical(
                     '*', p_call.audiences[4], p_call.signature, p_call.digest, NULL,
-                    p_call.context, p_call.asked_at, 1) AS g
+                    p_call.context, p_call.asked_at, 1, false, NULL) AS g
           ) AS i
          ORDER BY i.org_id = '*', i.outcome_score DESC, i.created_at DESC, i.plan_id DESC
          LIMIT 1
@@ -13905,17 +14704,18 @@ BEGIN
             SELECT e.org_id, e.plan_id
               FROM (
                 SELECT o.org_id, o.plan_id, o.outcome_score, o.created_at
-                  FROM unnest(p_call.audiences[1:3]) AS a(audience)
+                  FROM unnest(p_call.audiences[1:3] || p_call.audiences[5:])
+                       WITH ORDINALITY AS a(audience, place)
                   CROSS JOIN LATERAL mnemo._identical_guarded(
                         p_call.org_id, a.audience, p_call.signature,
                         p_call.digest # p_meaning # p_values, p_call.context, p_call.asked_at,
-                        p_limit) AS o
+                        p_limit, a.place > 3, p_call.agent_id) AS o
                 UNION ALL
                 SELECT g.org_id, g.plan_id, g.outcome_score, g.created_at
                   FROM mnemo._identical_guarded(
                         '*', p_call.audiences[4], p_call.signature,
                         p_call.digest # p_meaning # p_values, p_call.context, p_call.asked_at,
-                        p_limit) AS g
+                        p_limit, false, NULL) AS g
               ) AS e
              ORDER BY e.org_id = '*', e.outcome_score DESC, e.created_at DESC, e.plan_id DESC
              LIMIT p_limit
@@ -13927,17 +14727,18 @@ BEGIN
             SELECT e.org_id, e.plan_id
               FROM (
                 SELECT o.org_id, o.plan_id, o.outcome_score, o.created_at
-                  FROM unnest(p_call.audiences[1:3]) AS a(audience)
+                  FROM unnest(p_call.audiences[1:3] || p_call.audiences[5:])
+                       WITH ORDINALITY AS a(audience, place)
                   CROSS JOIN LATERAL mnemo._identical(
                         p_call.org_id, a.audience, p_call.signature, p_call.digest,
                         CASE p_guard WHEN 'meaning' THEN p_meaning END, p_call.context,
-                        p_call.asked_at, p_limit) AS o
+                        p_call.asked_at, p_limit, a.place > 3, p_call.agent_id) AS o
                 UNION ALL
                 SELECT g.org_id, g.plan_id, g.outcome_score, g.created_at
                   FROM mnemo._identical(
                         '*', p_call.audiences[4], p_call.signature, p_call.digest,
                         CASE p_guard WHEN 'meaning' THEN p_meaning END, p_call.context,
-                        p_call.asked_at, p_limit) AS g
+                        p_call.asked_at, p_limit, false, NULL) AS g
               ) AS e
              ORDER BY e.org_id = '*', e.outcome_score DESC, e.created_at DESC, e.plan_id DESC
              LIMIT p_limit
@@ -13979,6 +14780,7 @@ DECLARE
     v_org_ids text[] := '{}';
     v_plan_ids uuid[] := '{}';
     v_exact integer := 0;
+    v_delegated bigint[] := p_call.audiences[5:];
     v_probe record;
 BEGIN
     IF p_identical THEN
@@ -14005,7 +14807,9 @@ BEGIN
           FROM mnemo._similar(
                 v_probe.keys, p_call.org_id, p_call.audiences, p_call.context, p_call.asked_at,
                 v_probe.sketch, v_probe.long_sketch, v_size, p_call.threshold) AS s
-          CROSS JOIN LATERAL mnemo._live(s.org_id, s.plan_id, p_call.asked_at)
+          CROSS JOIN LATERAL mnemo._counts(
+                s.org_id, s.plan_id, p_call.asked_at, s.audience = ANY (v_delegated), s.audience,
+                p_call.agent_id, p_call.context)
           CROSS JOIN LATERAL (
             SELECT mnemo._agrees(s, p_call.guard, p_meaning, p_values, p_names,
                        p_call.signature) AS agrees
@@ -14082,6 +14886,7 @@ SET jit = off
 AS $fn$
 DECLARE
     v_size integer := cardinality(p_call.signature);
+    v_delegated bigint[] := p_call.audiences[5:];
     v_probe record;
 BEGIN
     IF p_identical THEN
@@ -14115,10 +14920,16 @@ BEGIN
              WHERE NOT mnemo._agrees(
                     s, p_call.guard, p_meaning, p_values, p_names, p_call.signature)
                AND t.shared::double precision / (s.size + v_size - t.shared) >= p_call.threshold
+               -- What others did not delegate must not crowd it out either.
+               AND (s.audience <> ALL (v_delegated) OR EXISTS (
+                    SELECT FROM mnemo._counts(
+                        s.org_id, s.plan_id, p_call.asked_at, true, s.audience, p_call.agent_id,
+                        p_call.context)))
              LIMIT 200
           ) AS r
       ) AS c
-      CROSS JOIN LATERAL mnemo._live(c.org_id, c.plan_id, p_call.asked_at)
+      CROSS JOIN LATERAL mnemo._counts(
+            c.org_id, c.plan_id, p_call.asked_at, false, NULL, NULL, NULL)
      ORDER BY c.similarity DESC, c.org_id = '*', c.outcome_score DESC, c.created_at DESC,
               c.plan_id DESC
      LIMIT 1;
@@ -14796,8 +15607,10 @@ BEGIN
     END IF;
     RETURN ROW(
         p_query, v_call.signature, mnemo._digest(v_call.signature),
-        mnemo._audiences(v_who.org_id, v_who.agent_id, p_context), p_context, v_call.guard,
-        v_call.threshold, v_call.minimum, p_limit, v_who.org_id, v_who.agent_id,
+        mnemo._audiences(v_who.org_id, v_who.agent_id, p_context)
+        || mnemo._delegated_audiences(
+            v_who.org_id, v_who.agent_id, p_context, statement_timestamp()),
+        p_context, v_call.guard, v_call.threshold, v_call.minimum, p_limit, v_who.org_id, v_who.agent_id,
         statement_timestamp(), NULL
     )::mnemo._recall_input;
 END
@@ -15143,6 +15956,32 @@ BEGIN
           ORDER BY m.id DESC
           LIMIT p_limit)
         UNION ALL
+        (SELECT o.org_id, o.id
+           FROM mnemo._delegated_lists(v_caller.org_id, v_caller.agent_id, NULL, v_now) AS l
+          CROSS JOIN LATERAL (
+            (SELECT m.org_id, m.id
+               FROM mnemo._visible_own(v_caller.org_id, l.giver, v_now) AS m
+              WHERE l.kind = 'owner' AND m.tags @> ARRAY['__experience_plan__']
+                AND m.id < v_before AND m.scope = 'shared'
+                AND EXISTS (
+                    SELECT FROM mnemo._delegated(
+                        m, l.list, v_caller.org_id, v_caller.agent_id, NULL, v_now))
+              ORDER BY m.id DESC
+              LIMIT p_limit)
+            UNION ALL
+            (SELECT m.org_id, m.id
+               FROM mnemo.acl AS a
+              CROSS JOIN LATERAL mnemo._record(v_caller.org_id, a.memory_id) AS m
+              WHERE l.kind = 'grantee' AND a.org_id = v_caller.org_id AND a.agent_id = l.giver
+                AND a.permission = 'share' AND a.memory_id < v_before
+                AND m.tags @> ARRAY['__experience_plan__'] AND mnemo._is_live(m, v_now)
+                AND EXISTS (
+                    SELECT FROM mnemo._delegated(
+                        m, l.list, v_caller.org_id, v_caller.agent_id, NULL, v_now))
+              ORDER BY m.id DESC
+              LIMIT p_limit)
+          ) AS o)
+        UNION ALL
         (SELECT m.org_id, m.id
            FROM mnemo._visible_global(v_now) AS m
           WHERE m.tags @> ARRAY['__experience_plan__'] AND m.id < v_before
@@ -15332,7 +16171,9 @@ BEGIN
           FROM mnemo._similar(
                 v_probe.keys, p_call.org_id, p_call.audiences, p_call.context, p_call.asked_at,
                 v_probe.sketch, v_probe.long_sketch, cardinality(p_call.signature), p_least) AS s
-          CROSS JOIN LATERAL mnemo._live(s.org_id, s.plan_id, p_call.asked_at)
+          CROSS JOIN LATERAL mnemo._counts(
+                s.org_id, s.plan_id, p_call.asked_at, s.audience = ANY (p_call.audiences[5:]),
+                s.audience, p_call.agent_id, p_call.context)
     ), scored AS (
         SELECT c.*, mnemo._jaccard(c.signature, p_call.signature) AS similarity FROM candidate AS c
     ), ranked AS (

@@ -63,6 +63,93 @@ COMMENT ON FUNCTION mnemo._lexical_lane(
     'The best p_limit records by the words of a query: score descending, then newest id. parts gives '
     'what each word contributes to the score. No row for a query without words that admit.';
 
+CREATE FUNCTION mnemo._newest(
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz,
+    p_filter mnemo._recall_filter,
+    p_limit bigint
+)
+RETURNS SETOF mnemo.memory
+LANGUAGE sql STABLE PARALLEL SAFE
+-- The limit in each branch: each is read from its index only as far as it goes. Records that were
+-- granted are looked up by key, one after the other.
+BEGIN ATOMIC
+    (SELECT m.*
+       FROM mnemo._visible_own(p_org_id, p_agent_id, p_now) AS m
+      WHERE NOT m.tags @> ARRAY['__experience_plan__'] AND mnemo._passes(m, p_filter)
+      ORDER BY m.created_at DESC, m.id DESC
+      LIMIT p_limit)
+    UNION ALL
+    (SELECT m.*
+       FROM mnemo._visible_public(p_org_id, p_agent_id, p_now) AS m
+      WHERE NOT m.tags @> ARRAY['__experience_plan__'] AND mnemo._passes(m, p_filter)
+      ORDER BY m.created_at DESC, m.id DESC
+      LIMIT p_limit)
+    UNION ALL
+    (SELECT m.*
+       FROM mnemo.acl AS a
+      CROSS JOIN LATERAL mnemo._record(p_org_id, a.memory_id) AS m
+      WHERE a.org_id = p_org_id AND a.agent_id = p_agent_id
+        AND (a.expires_at IS NULL OR a.expires_at > p_now)
+        AND m.scope = 'shared' AND m.agent_id <> p_agent_id
+        AND mnemo._is_live(m, p_now) AND mnemo._passes(m, p_filter)
+      ORDER BY m.created_at DESC, m.id DESC
+      LIMIT p_limit)
+    UNION ALL
+    (SELECT o.*
+       FROM mnemo._delegated_lists(p_org_id, p_agent_id, NULL, p_now) AS l
+      CROSS JOIN LATERAL (
+        (SELECT m.*
+           FROM mnemo._visible_own(p_org_id, l.giver, p_now) AS m
+          WHERE l.kind = 'owner' AND NOT m.tags @> ARRAY['__experience_plan__']
+            AND m.scope = 'shared' AND mnemo._passes(m, p_filter)
+            AND EXISTS (
+                SELECT FROM mnemo._delegated(m, l.list, p_org_id, p_agent_id, NULL, p_now))
+          ORDER BY m.created_at DESC, m.id DESC
+          LIMIT p_limit)
+        UNION ALL
+        (SELECT m.*
+           FROM mnemo.acl AS a
+          CROSS JOIN LATERAL mnemo._record(p_org_id, a.memory_id) AS m
+          WHERE l.kind = 'grantee' AND a.org_id = p_org_id AND a.agent_id = l.giver
+            AND a.permission = 'share'
+            AND mnemo._is_live(m, p_now) AND mnemo._passes(m, p_filter)
+            AND EXISTS (
+                SELECT FROM mnemo._delegated(m, l.list, p_org_id, p_agent_id, NULL, p_now))
+          ORDER BY m.created_at DESC, m.id DESC
+          LIMIT p_limit)
+      ) AS o)
+    UNION ALL
+    (SELECT m.*
+       FROM mnemo._visible_global(p_now) AS m
+      WHERE NOT m.tags @> ARRAY['__experience_plan__'] AND mnemo._passes(m, p_filter)
+      ORDER BY m.created_at DESC, m.id DESC
+      LIMIT p_limit)
+    ORDER BY created_at DESC, id DESC
+    LIMIT p_limit;
+END;
+COMMENT ON FUNCTION mnemo._newest(text, text, timestamptz, mnemo._recall_filter, bigint) IS
+    'The newest p_limit records that the agent may read and that pass the filters, newest first.';
+
+CREATE FUNCTION mnemo._recency(
+    p_age_hours double precision
+)
+RETURNS double precision
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN exp(-ln(2::double precision) * greatest(p_age_hours, 0) / 168);
+COMMENT ON FUNCTION mnemo._recency(double precision) IS
+    'The score of an age in hours: 1 for now, half as much each 168 hours.';
+
+CREATE FUNCTION mnemo._hours(
+    p_from timestamptz,
+    p_to timestamptz
+)
+RETURNS double precision
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN extract(epoch FROM p_to - p_from)::double precision / 3600;
+COMMENT ON FUNCTION mnemo._hours(timestamptz, timestamptz) IS 'Hours from one time to another.';
+
 CREATE FUNCTION mnemo._recent_lane(
     p_org_id text,
     p_agent_id text,
@@ -86,45 +173,9 @@ SET jit = off
 AS $fn$
 BEGIN
     RETURN QUERY
-    SELECT row_number() OVER (ORDER BY s.created_at DESC, s.id DESC), s.org_id, s.id,
-           exp(-ln(2::double precision) * greatest(x.age_hours, 0) / 168), x.age_hours
-      FROM (
-        -- The limit in each branch: each is read from its index only as far as it goes. Records
-        -- that were granted are looked up by key, one after the other.
-        (SELECT m.org_id, m.id, m.created_at
-           FROM mnemo._visible_own(p_org_id, p_agent_id, p_now) AS m
-          WHERE NOT m.tags @> ARRAY['__experience_plan__'] AND mnemo._passes(m, p_filter)
-          ORDER BY m.created_at DESC, m.id DESC
-          LIMIT p_limit)
-        UNION ALL
-        (SELECT m.org_id, m.id, m.created_at
-           FROM mnemo._visible_public(p_org_id, p_agent_id, p_now) AS m
-          WHERE NOT m.tags @> ARRAY['__experience_plan__'] AND mnemo._passes(m, p_filter)
-          ORDER BY m.created_at DESC, m.id DESC
-          LIMIT p_limit)
-        UNION ALL
-        (SELECT m.org_id, m.id, m.created_at
-           FROM mnemo.acl AS a
-          CROSS JOIN LATERAL mnemo._record(p_org_id, a.memory_id) AS m
-          WHERE a.org_id = p_org_id AND a.agent_id = p_agent_id
-            AND (a.expires_at IS NULL OR a.expires_at > p_now)
-            AND m.scope = 'shared' AND m.agent_id <> p_agent_id
-            AND mnemo._is_live(m, p_now) AND mnemo._passes(m, p_filter)
-          ORDER BY m.created_at DESC, m.id DESC
-          LIMIT p_limit)
-        UNION ALL
-        (SELECT m.org_id, m.id, m.created_at
-           FROM mnemo._visible_global(p_now) AS m
-          WHERE NOT m.tags @> ARRAY['__experience_plan__'] AND mnemo._passes(m, p_filter)
-          ORDER BY m.created_at DESC, m.id DESC
-          LIMIT p_limit)
-        ORDER BY created_at DESC, id DESC
-        LIMIT p_limit
-      ) AS s
-      CROSS JOIN LATERAL (
-        SELECT extract(epoch FROM p_now - s.created_at)::double precision / 3600 AS age_hours
-      ) AS x
-     ORDER BY s.created_at DESC, s.id DESC;
+    SELECT row_number() OVER (ORDER BY m.created_at DESC, m.id DESC), m.org_id, m.id,
+           mnemo._recency(mnemo._hours(m.created_at, p_now)), mnemo._hours(m.created_at, p_now)
+      FROM mnemo._newest(p_org_id, p_agent_id, p_now, p_filter, p_limit) AS m;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._recent_lane(

@@ -135,24 +135,15 @@ BEGIN
         SELECT l.rank, l.org_id, l.id, l.score,
                jsonb_build_object('strategy', 'lexical', 'score', l.score, 'terms', l.parts)
           FROM mnemo._lexical_lane(p_query, p_org_id, p_agent_id, p_now, p_filter, p_limit) AS l;
-    ELSIF p_strategy = 'hybrid' THEN
+    ELSE
         RETURN QUERY
         SELECT f.rank, f.org_id, f.id, f.score, f.explanation
           FROM mnemo._fused(
                 p_query, p_limit, greatest(p_limit, 50), mnemo._lane_weights() || p_weights,
                 p_org_id, p_agent_id, p_now, p_filter) AS f;
-    ELSE
-        RETURN QUERY
-        SELECT l.rank, l.org_id, l.id, x.score,
-               jsonb_build_object('strategy', p_strategy,
-                   'age_hours', round(l.age_hours::numeric, 3), 'score', x.score)
-          FROM mnemo._recent_lane(p_org_id, p_agent_id, p_now, p_filter, p_limit) AS l
-          CROSS JOIN LATERAL (
-            SELECT CASE p_strategy WHEN 'recent' THEN l.score ELSE 1 END AS score
-          ) AS x;
     END IF;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._ranked(
     text, bigint, text, jsonb, text, text, timestamptz, mnemo._recall_filter
-) IS 'The records that mnemo.recall returns, ranked, by its strategies.';
+) IS 'The records that strategy lexical or hybrid of mnemo.recall returns, ranked.';

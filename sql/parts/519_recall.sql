@@ -88,11 +88,15 @@ SET search_path = pg_catalog, mnemo, pg_temp
 -- One plan for all arguments: look-ups by key.
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
+SET enable_sort = off
 SET jit = off
+-- JSON takes a number's digits from this setting.
+SET extra_float_digits = 1
 AS $fn$
 DECLARE
     v_caller record;
     v_problem mnemo._problem;
+    v_filter mnemo._recall_filter;
 BEGIN
     SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
     IF p_embedding IS NOT NULL OR p_model IS NOT NULL THEN
@@ -103,15 +107,31 @@ BEGIN
     IF v_problem.code IS NOT NULL THEN
         PERFORM mnemo._raise_problem(v_problem);
     END IF;
+    v_filter := ROW(p_types, p_scope, p_tags, p_tags_all, p_min_importance, p_thread_id,
+        p_source_types, p_since, p_until, p_as_of);
+    IF p_strategy IN ('recent', 'exact') THEN
+        RETURN QUERY
+        SELECT row_number() OVER (ORDER BY m.created_at DESC, m.id DESC), m.id, m.content,
+               m.agent_id, m.memory_type, m.scope, m.importance, m.tags, m.metadata, x.score,
+               m.created_at,
+               jsonb_build_object('strategy', p_strategy,
+                   'age_hours', mnemo._hours(m.created_at, statement_timestamp()),
+                   'score', x.score)
+          FROM mnemo._newest(v_caller.org_id, v_caller.agent_id, statement_timestamp(), v_filter,
+                p_limit) AS m
+          CROSS JOIN LATERAL (
+            SELECT CASE p_strategy WHEN 'recent'
+                   THEN mnemo._recency(mnemo._hours(m.created_at, statement_timestamp()))
+                   ELSE 1 END AS score
+          ) AS x;
+        RETURN;
+    END IF;
     RETURN QUERY
     SELECT r.rank, r.id, m.content, m.agent_id, m.memory_type, m.scope, m.importance, m.tags,
            m.metadata, r.score, m.created_at, r.explanation
       FROM mnemo._ranked(
             p_query, p_limit, p_strategy, coalesce(p_weights, '{}'), v_caller.org_id,
-            v_caller.agent_id, statement_timestamp(),
-            ROW(p_types, p_scope, p_tags, p_tags_all, p_min_importance, p_thread_id,
-                p_source_types, p_since, p_until, p_as_of)::mnemo._recall_filter
-      ) AS r
+            v_caller.agent_id, statement_timestamp(), v_filter) AS r
       CROSS JOIN LATERAL (
         (SELECT o.* FROM mnemo.memory AS o
           WHERE o.org_id = v_caller.org_id AND o.id = r.id AND r.org_id <> '*' OFFSET 0)

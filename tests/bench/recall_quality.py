@@ -145,8 +145,8 @@ def _age(conn: psycopg.Connection, seed: int) -> None:
     )
 
 
-def evaluate(conn: psycopg.Connection) -> list[Quality]:
-    """Every way over every question."""
+def evaluate(conn: psycopg.Connection, seeds: int = SEEDS) -> list[Quality]:
+    """Every way over every question, with so many draws of ages."""
     corpus = [record for record in _read("corpus") if record["status"] == "active"]
     questions = [(q["query"], q["target"]) for q in (*_read("probes"), *_read("questions"))]
     names = load(conn, corpus)
@@ -167,7 +167,7 @@ def evaluate(conn: psycopg.Connection) -> list[Quality]:
         _summary("rank-bm25, content", ranks(_bm25(conn, corpus, ("statement",)))),
     ]
     aged: dict[str, list[int | None]] = {way: [] for way in hybrids}
-    for seed in range(SEEDS):
+    for seed in range(seeds):
         _age(conn, seed)
         for way, (strategy, weights) in hybrids.items():
             aged[way] += ranks(_recalls(conn, names, strategy, weights))

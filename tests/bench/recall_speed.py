@@ -346,14 +346,19 @@ def show(console: Console, found: dict[str, Any]) -> None:
     console.print(table)
     w = found["writes"]
     target = TARGETS["remember"]
+    figures = {
+        (way, figure): w[way][figure]
+        for way in ("bare", "indexed")
+        for figure in ("p50", "cpu_p50")
+    }
+    times = {
+        key: f"{theirs:.2f} ({_ratio(w['remember'][key[1]], theirs, target)} times)"
+        for key, theirs in figures.items()
+    }
     console.print(
-        f"remember: p50 {w['remember']['p50']:.2f} ms, bare INSERT {w['bare']['p50']:.2f}"
-        f" ({_ratio(w['remember']['p50'], w['bare']['p50'], target)} times), with checks and"
-        f" indexes {w['indexed']['p50']:.2f} ({_ratio(w['remember']['p50'], w['indexed']['p50'], target)});"
-        f" CPU {w['remember']['cpu_p50']:.2f}, {w['bare']['cpu_p50']:.2f}"
-        f" ({_ratio(w['remember']['cpu_p50'], w['bare']['cpu_p50'], target)}),"
-        f" {w['indexed']['cpu_p50']:.2f}"
-        f" ({_ratio(w['remember']['cpu_p50'], w['indexed']['cpu_p50'], target)})"
+        f"remember: p50 {w['remember']['p50']:.2f} ms, bare INSERT {times['bare', 'p50']}, with"
+        f" checks and indexes {times['indexed', 'p50']}; CPU {w['remember']['cpu_p50']:.2f},"
+        f" {times['bare', 'cpu_p50']}, {times['indexed', 'cpu_p50']}"
     )
     megabytes = {name: round(size / 2**20, 1) for name, size in sorted(found["bytes"].items())}
     console.print(f"MB: {megabytes}")

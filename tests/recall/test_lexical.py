@@ -58,7 +58,8 @@ def test_equals_a_scan(world: World, seed: int) -> None:
 PASS = """
 WITH asked AS (
     SELECT array_agg(q.term ORDER BY q.place) AS terms,
-           array_agg(q.admits ORDER BY q.place) AS admits, array_agg(q.idf ORDER BY q.place) AS idfs, max(q.average_length) AS average
+           array_agg(q.admits ORDER BY q.place) AS admits,
+           array_agg(q.idf ORDER BY q.place) AS idfs, max(q.average_length) AS average
       FROM mnemo._query_terms(%(query)s, %(org)s) AS q
 )
 SELECT l.complete, l.id, l.score
@@ -91,6 +92,27 @@ def test_a_pass_that_calls_itself_complete_is(world: World, seed: int) -> None:
         assert [hit[1:] for hit in found if hit[1] is not None] == expected, asked
     assert complete > 50
     assert incomplete > 50
+
+
+def test_ties_across_lists(tx: psycopg.Connection) -> None:
+    """Equals are for the newer, also where it stands unread behind another in a longer list."""
+    own = row(tx, "remember", content="kestrel", agent_id="ana")["id"]
+    others = [
+        row(tx, "remember", content="kestrel", agent_id="bob", scope="public")["id"]
+        for _ in range(3)
+    ]
+    newest = others[::-1] + [own]
+    for limit in (1, 2, 3, 4):
+        for cap in (1, 2, 3, None):
+            found = tx.execute(
+                PASS,
+                {"query": "kestrel", "org": "default", "agent": "ana", "limit": limit, "cap": cap,
+                 "filter": (None,) * len(NAMES)},
+            ).fetchall()  # fmt: skip
+            if found[0][0]:
+                assert [hit[1] for hit in found] == newest[:limit], (limit, cap)
+            else:
+                assert (limit, cap) in {(2, 1), (3, 1), (3, 2), (4, 1), (4, 2)}
 
 
 def test_identifiers(tx: psycopg.Connection) -> None:

@@ -16,7 +16,7 @@ def test_not_worse_than_rank_bm25_and_hybrid_not_worse_than_its_lanes(
 ) -> None:
     """The published corpus and questions: among the first five, and among the first ten."""
     pytest.importorskip("rank_bm25")
-    found = {quality.way: quality for quality in recall_quality.evaluate(db)}
+    found = {quality.way: quality for quality in recall_quality.evaluate(db, seeds=1)}
     known = found["rank-bm25, all fields"]
     assert known.five > 0.5
     for way in ("lexical", "hybrid"):
