@@ -173,7 +173,7 @@ def _labels() -> Iterator[Case]:
     yield Case("import_records", {"on_error": None}, "22023", "p_on_error")
     yield Case("grant_access", {"level": None}, "22023", "p_level")
     # Strategies and guards that other versions know.
-    yield Case("recall", {"strategy": "lexical"}, "22023", "p_strategy")
+    yield Case("recall", {"strategy": "bm25"}, "22023", "p_strategy")
 
 
 def _texts() -> Iterator[Case]:
