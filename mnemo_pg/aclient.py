@@ -13,6 +13,7 @@ from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool
 
 from mnemo_pg import statements
+from mnemo_pg._loan import AsyncLoan
 from mnemo_pg._sqlalchemy import AsyncAlchemy
 from mnemo_pg.errors import translate
 from mnemo_pg.statements import Statement
@@ -180,7 +181,7 @@ class AsyncMnemo:
                 await self.open()
             while True:
                 # A check of the pool's own waits ever longer from one ended connection to the next.
-                async with self._source.connection() as connection:
+                async with AsyncLoan(self._source) as connection:
                     if not _ended(connection):
                         yield connection
                         return

@@ -222,6 +222,40 @@ async def test_a_cancelled_task_leaves_nothing(dsn: str, db: psycopg.Connection)
         assert pool.get_stats()["pool_available"] == 2
 
 
+async def test_a_task_that_is_cancelled_while_it_gives_its_connection_back(dsn: str) -> None:
+    """The connection is back all the same; psycopg's own `connection()` would lose it."""
+    async with AsyncConnectionPool(dsn, min_size=1, max_size=1, open=False) as pool:
+        m = AsyncMnemo(pool)
+        await m.version()
+        taken, entered = asyncio.Event(), asyncio.Event()
+        take, give_back = pool.getconn, pool.putconn
+
+        async def getconn(timeout: float | None = None) -> Any:
+            connection = await take(timeout)
+            taken.set()
+            return connection
+
+        async def putconn(connection: Any) -> None:
+            entered.set()
+            await give_back(connection)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(pool, "getconn", getconn)
+            patch.setattr(pool, "putconn", putconn)
+            task = asyncio.create_task(m.version())
+            # The call takes its connection, and then somebody else is at the pool.
+            await taken.wait()
+            async with pool._lock:
+                await entered.wait()
+                task.cancel()
+                for _ in range(5):
+                    await asyncio.sleep(0)
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        async with asyncio.timeout(DEADLINE):
+            assert await m.version()
+
+
 async def test_a_cancelled_transaction_leaves_nothing(dsn: str, db: psycopg.Connection) -> None:
     """What it had done before is rolled back too."""
     before = contents(db)
