@@ -230,8 +230,8 @@ async def test_a_task_that_is_cancelled_while_it_gives_its_connection_back(dsn: 
         taken, entered = asyncio.Event(), asyncio.Event()
         take, give_back = pool.getconn, pool.putconn
 
-        async def getconn(timeout: float | None = None) -> Any:
-            connection = await take(timeout)
+        async def getconn(**options: Any) -> Any:
+            connection = await take(**options)
             taken.set()
             return connection
 
