@@ -35,33 +35,53 @@ LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 BEGIN
+    -- Each only where there is something to find: most records set a few columns.
     RETURN mnemo._first_problem(ARRAY[
         CASE WHEN p_record.content IS NULL OR mnemo._is_blank(p_record.content) THEN
             mnemo._argument('p_content', 'p_content must not be NULL or blank',
                 'pass the text to remember')
         END,
-        mnemo._label_problem('p_memory_type', 'memory_type', p_record.memory_type),
-        mnemo._label_problem('p_source_type', 'source_type', p_record.source_type),
-        mnemo._label_problem('p_status', 'memory_status', p_record.status),
-        mnemo._label_problem('p_temporal_scope', 'temporal_scope', p_record.temporal_scope),
+        CASE WHEN NOT mnemo._is_label('memory_type', p_record.memory_type) THEN
+            mnemo._label_problem('p_memory_type', 'memory_type', p_record.memory_type)
+        END,
+        CASE WHEN NOT mnemo._is_label('source_type', p_record.source_type) THEN
+            mnemo._label_problem('p_source_type', 'source_type', p_record.source_type)
+        END,
+        CASE WHEN NOT mnemo._is_label('memory_status', p_record.status) THEN
+            mnemo._label_problem('p_status', 'memory_status', p_record.status)
+        END,
+        CASE WHEN NOT mnemo._is_label('temporal_scope', p_record.temporal_scope) THEN
+            mnemo._label_problem('p_temporal_scope', 'temporal_scope', p_record.temporal_scope)
+        END,
         CASE WHEN p_record.kind IS NOT NULL THEN
             mnemo._label_problem('p_kind', 'kind', p_record.kind)
         END,
         mnemo._fraction_problem('p_importance', p_record.importance),
         mnemo._fraction_problem('p_confidence', p_record.confidence),
-        mnemo._tags_problem(p_record.tags),
-        mnemo._list_problem('p_entities', p_record.entities, 100, 256, 'entities'),
-        mnemo._list_problem('p_aliases', p_record.aliases, 100, 256, 'aliases'),
-        mnemo._texts_problem(
-            ARRAY['p_source_id', 'p_thread_id', 'p_created_by', 'p_subject', 'p_predicate',
-                'p_location'],
-            ARRAY[p_record.source_id, p_record.thread_id, p_record.created_by, p_record.subject,
-                p_record.predicate, p_record.location],
-            256
-        ),
-        mnemo._metadata_problem(p_record.metadata),
-        mnemo._time_problem('p_valid_from', p_record.valid_from),
-        mnemo._time_problem('p_valid_to', p_record.valid_to),
+        CASE WHEN p_record.tags <> '{}' THEN mnemo._tags_problem(p_record.tags) END,
+        CASE WHEN p_record.entities <> '{}' THEN
+            mnemo._list_problem('p_entities', p_record.entities, 100, 256, 'entities')
+        END,
+        CASE WHEN p_record.aliases <> '{}' THEN
+            mnemo._list_problem('p_aliases', p_record.aliases, 100, 256, 'aliases')
+        END,
+        CASE WHEN coalesce(p_record.source_id, p_record.thread_id, p_record.created_by,
+            p_record.subject, p_record.predicate, p_record.location) IS NOT NULL
+        THEN
+            mnemo._texts_problem(
+                ARRAY['p_source_id', 'p_thread_id', 'p_created_by', 'p_subject', 'p_predicate',
+                    'p_location'],
+                ARRAY[p_record.source_id, p_record.thread_id, p_record.created_by,
+                    p_record.subject, p_record.predicate, p_record.location],
+                256)
+        END,
+        CASE WHEN p_record.metadata <> '{}' THEN mnemo._metadata_problem(p_record.metadata) END,
+        CASE WHEN p_record.valid_from <> p_record.created_at THEN
+            mnemo._time_problem('p_valid_from', p_record.valid_from)
+        END,
+        CASE WHEN p_record.valid_to IS NOT NULL THEN
+            mnemo._time_problem('p_valid_to', p_record.valid_to)
+        END,
         CASE WHEN p_record.valid_to <= p_record.valid_from THEN
             mnemo._argument('p_valid_to', 'p_valid_to must be after p_valid_from',
                 'p_valid_from is the time of writing where it is not given')
@@ -93,11 +113,21 @@ LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 BEGIN
-    p_record.tags := mnemo._distinct(p_record.tags);
-    p_record.entities := mnemo._distinct(p_record.entities);
-    p_record.aliases := mnemo._distinct(p_record.aliases);
-    p_record.subject := mnemo._lower(mnemo._squeeze(p_record.subject));
-    p_record.predicate := mnemo._canonical_predicate(p_record.predicate);
+    IF p_record.tags <> '{}' THEN
+        p_record.tags := mnemo._distinct(p_record.tags);
+    END IF;
+    IF p_record.entities <> '{}' THEN
+        p_record.entities := mnemo._distinct(p_record.entities);
+    END IF;
+    IF p_record.aliases <> '{}' THEN
+        p_record.aliases := mnemo._distinct(p_record.aliases);
+    END IF;
+    IF p_record.subject IS NOT NULL THEN
+        p_record.subject := mnemo._lower(mnemo._squeeze(p_record.subject));
+    END IF;
+    IF p_record.predicate IS NOT NULL THEN
+        p_record.predicate := mnemo._canonical_predicate(p_record.predicate);
+    END IF;
     p_record.content_hash := mnemo._content_hash(p_record);
     RETURN p_record;
 END

@@ -31,6 +31,7 @@ BEGIN ATOMIC
          '|developer)(ly)? ([a-z]+ )?(instructions?|prompts?|rules?|guidelines?|directives?'
          '|directions|constraints|restrictions|policy|policies|commands?|orders|programming'
          '|messages?) '
+         '|your (own )?(instructions|guidelines|rules|restrictions|programming|training|policies) '
          '|(above|before this|you (were|have been) told|i said|said (above|before)) '
          '|(instructions?|rules|guidelines|directives) ((that )?(you|were) |given |above '
          '|before ))'),
@@ -66,8 +67,8 @@ BEGIN ATOMIC
          '([a-z]+ ){0,3}(rules|policies|guidelines|restrictions|instructions|limits) '),
         ('template_marker', 0.6,
          '<[|](im_start|im_end|system|user|assistant|endoftext|eot_id|start_header_id)[|]>'
-         '|[[]/?inst[]]|<</?sys>>|(^| )###? ?(system|new instructions?)( prompt)? ?:'
-         '|(^| |[[])(system|assistant)[]]?: ?you (are|must|will|should) '),
+         '|[[]/?inst[]]|<</?sys>>|(^|[^#])###? ?(system|new instructions?)( prompt)? ?:'
+         '|(^|[^a-z0-9])(system|assistant)[]]?: ?you (are|must|will|should) '),
         ('hidden_text', 0.6, E'[\\U000E0020-\\U000E007E]{8}')
       ) AS v(name, weight, pattern);
 END;

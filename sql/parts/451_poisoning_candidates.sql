@@ -26,12 +26,16 @@ RETURN ARRAY[
     CASE WHEN mnemo._has(p_text, ' olvid') THEN 'instruction_override_es' END,
     CASE WHEN mnemo._has(p_text, ' prompt ') OR mnemo._has(p_text, ' instructions ')
         THEN 'prompt_leak' END,
-    CASE WHEN mnemo._has(p_text, ' mode ') OR mnemo._has(p_text, 'anything now')
+    CASE WHEN mnemo._has(p_text, 'developer mode') OR mnemo._has(p_text, ' dan mode')
+        OR mnemo._has(p_text, ' god mode') OR mnemo._has(p_text, ' admin mode')
+        OR mnemo._has(p_text, 'jailbr') OR mnemo._has(p_text, 'unrestricted mode')
+        OR mnemo._has(p_text, 'unfiltered mode') OR mnemo._has(p_text, 'anything now')
         OR mnemo._has(p_text, 'restrict') OR mnemo._has(p_text, 'guardrails')
         OR mnemo._has(p_text, ' bound by') THEN 'unlocked_mode' END,
     CASE WHEN mnemo._has(p_text, '<|') OR mnemo._has(p_text, 'inst]')
-        OR mnemo._has(p_text, 'sys>') OR mnemo._has(p_text, '###') OR mnemo._has(p_text, 'system')
-        OR mnemo._has(p_text, 'assistant') THEN 'template_marker' END
+        OR mnemo._has(p_text, 'sys>') OR mnemo._has(p_text, '###')
+        OR mnemo._has(p_text, ': you') OR mnemo._has(p_text, ':you')
+        THEN 'template_marker' END
 ];
 COMMENT ON FUNCTION mnemo._command_candidates(text) IS
     'The rules of _command_rules that could match, NULL for each that could not, by parts that '

@@ -141,10 +141,10 @@ BEGIN
         RETURN '{}';
     END IF;
     RETURN array_remove(ARRAY[
-        CASE WHEN p_record.importance >= 0.8 AND p_record.importance
+        CASE WHEN p_record.importance
                   > v_profile.importance + 3 * greatest(v_profile.importance_spread, 0.1)
              THEN 'importance_outlier' END,
-        CASE WHEN octet_length(p_record.content) >= 200 AND ln(octet_length(p_record.content) + 1)
+        CASE WHEN ln(octet_length(p_record.content) + 1)
                   > v_profile.length + 3 * greatest(v_profile.length_spread, 0.5)
              THEN 'length_outlier' END,
         CASE WHEN v_profile.records = 32
@@ -155,8 +155,8 @@ END
 $fn$;
 COMMENT ON FUNCTION mnemo._counted(mnemo.memory) IS
     'The counting rules that a record hits, compared with the 32 newest memories of its agent: '
-    'importance from 0.8 or length from 200 bytes more than three standard deviations (at least 0.1, '
-    'of the logarithm 0.5) above the mean, 32 of them within ten seconds. Nothing for an agent with fewer than 20.';
+    'importance or length more than three standard deviations (at least 0.1, of the logarithm 0.5) '
+    'above the mean, 32 of them within ten seconds. Nothing for an agent with fewer than 20.';
 
 CREATE FUNCTION mnemo._hits(
     p_record mnemo.memory,
@@ -180,6 +180,8 @@ BEGIN
         IF p_source = ANY (v_rule.applies_to) IS FALSE THEN
             CONTINUE;
         ELSIF v_rule.pattern IS NULL THEN
+            CONTINUE WHEN v_rule.name = 'importance_outlier' AND p_record.importance < 0.8
+                OR v_rule.name = 'length_outlier' AND octet_length(p_record.content) < 200;
             v_counting := array_append(v_counting, v_rule);
             v_possible := v_possible + v_rule.weight::numeric;
         ELSIF (NOT v_rule.builtin OR v_rule.name = ANY (p_candidates))
@@ -199,7 +201,8 @@ BEGIN
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._hits(mnemo.memory, text, text, text[]) IS
-    'The rules of poisoning that a record hits; those that count are asked where they can decide.';
+    'The rules of poisoning that a record hits. Those that count are asked where they can decide, of '
+    'importance from 0.8 and of length from 200 bytes on.';
 
 CREATE FUNCTION mnemo._screen(
     p_record mnemo.memory
