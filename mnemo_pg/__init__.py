@@ -89,6 +89,7 @@ if TYPE_CHECKING:
         TouchStatus,
         Updated,
         UpdateStatus,
+        VectorDistance,
     )
 
 __all__ = [
@@ -163,6 +164,7 @@ __all__ = [
     "UnsupportedError",
     "UpdateStatus",
     "Updated",
+    "VectorDistance",
     "VersionConflictError",
 ]
 

@@ -67,6 +67,7 @@ from mnemo_pg.types import (
     TemporalScope,
     Touched,
     Updated,
+    VectorDistance,
 )
 
 T = TypeVar("T")
@@ -84,7 +85,7 @@ class Statement(Generic[T]):
 
 # A parameter's name decides how it travels: the same name has the same type in every function.
 _NAMES: dict[Callable[[str, object], Any], str] = {
-    _wire.text: "agent_id content context created_by guard idempotency_key kind last level"
+    _wire.text: "agent_id content context created_by distance guard idempotency_key kind last level"
     " location memory_type model name note on_error org_id pattern permission predicate query"
     " role scope source_id source_type status strategy subject temporal_scope text thread_id"
     " value",
@@ -93,7 +94,7 @@ _NAMES: dict[Callable[[str, object], Any], str] = {
     _wire.uuid: "after id memory_id",
     _wire.uuids: "ids",
     _wire.number: "confidence importance min_importance outcome_score similarity_threshold weight",
-    _wire.integer: "after_seq expected_version limit",
+    _wire.integer: "after_seq dimensions expected_version limit",
     _wire.binary: "expected_head",
     _wire.boolean: "enabled roles tags_all",
     _wire.moment: "as_of before now since until valid_from valid_to",
@@ -385,6 +386,43 @@ def rebuild_signatures(*, limit: int = 1000) -> Statement[int]:
         _params(locals()),
         _value,
     )
+
+
+def enable_vectors(
+    model: str, dimensions: int, *, distance: VectorDistance | str = VectorDistance.COSINE
+) -> Statement[None]:
+    """Let memories have embeddings of a model, found by strategy `semantic` of `recall`.
+
+    Several models can be enabled. The same call again changes nothing; with other dimensions or
+    another distance it is an `ArgumentError`. Needs level admin, and pgvector in the database
+    (`UnsupportedError` otherwise).
+
+        m.enable_vectors("all-minilm-l6-v2", 384)
+    """
+    return Statement(
+        "SELECT mnemo.enable_vectors(p_model => %(p_model)s, p_dimensions => %(p_dimensions)s,"
+        " p_distance => %(p_distance)s) AS value",
+        _params(locals()),
+        _nothing,
+    )
+
+
+def disable_vectors(model: str) -> Statement[int]:
+    """Drop a model with all its vectors, and return how many there were; memories stay.
+
+    `StateError` for a model that is not enabled. Needs level admin.
+    """
+    return Statement(
+        "SELECT mnemo.disable_vectors(p_model => %(p_model)s) AS value", _params(locals()), _value
+    )
+
+
+def refresh_models() -> Statement[int]:
+    """Make the functions of every enabled model anew after an update; how many models there are.
+
+    What is missing of a model's index comes back too. Needs level admin.
+    """
+    return Statement("SELECT mnemo.refresh_models() AS value", {}, _value)
 
 
 def seal(*, limit: int = 10000) -> Statement[int]:

@@ -114,9 +114,18 @@ class RecallStrategy(StrEnum):
     """How `recall` finds and orders memories."""
 
     LEXICAL = "lexical"
+    SEMANTIC = "semantic"
     HYBRID = "hybrid"
     EXACT = "exact"
     RECENT = "recent"
+
+
+class VectorDistance(StrEnum):
+    """How far apart two embeddings of a model are."""
+
+    COSINE = "cosine"
+    L2 = "l2"
+    INNER_PRODUCT = "inner_product"
 
 
 class ForgetStrategy(StrEnum):

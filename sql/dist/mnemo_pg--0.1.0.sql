@@ -298,7 +298,8 @@ RETURN CASE p_set
     ]
     WHEN 'retention_status' THEN ARRAY['removed', 'broken']
     WHEN 'level' THEN ARRAY['application', 'tenant', 'admin']
-    WHEN 'recall_strategy' THEN ARRAY['lexical', 'hybrid', 'exact', 'recent']
+    WHEN 'recall_strategy' THEN ARRAY['lexical', 'semantic', 'hybrid', 'exact', 'recent']
+    WHEN 'vector_distance' THEN ARRAY['cosine', 'l2', 'inner_product']
     WHEN 'forget_strategy' THEN ARRAY['soft_delete', 'hard_delete', 'archive', 'redact']
     WHEN 'forget_status' THEN ARRAY['deleted', 'removed', 'archived', 'redacted']
     WHEN 'erased_kind' THEN ARRAY[
@@ -3895,7 +3896,9 @@ CREATE TABLE mnemo.delegation (
         mnemo._is_identifier(to_agent_id) AND to_agent_id <> from_agent_id
     ),
     CONSTRAINT delegation_permission_check CHECK (mnemo._is_label('permission', permission)),
-    CONSTRAINT delegation_tag_check CHECK (tag IS NULL OR tags @> ARRAY[tag]),
+    CONSTRAINT delegation_tag_check CHECK (
+        coalesce(tags @> ARRAY[tag], tag IS NULL)
+    ),
     CONSTRAINT delegation_root_agent_id_check CHECK (
         mnemo._is_identifier(root_agent_id) AND root_agent_id <> to_agent_id
     ),
@@ -3937,7 +3940,9 @@ COMMENT ON COLUMN mnemo.delegation.tags IS
     'Tags that a record must have, all of them: tag, and those of what it passes on; NULL for none.';
 
 -- The planner's statistics would keep people's words after erasure.
-ALTER TABLE mnemo.delegation ALTER COLUMN tag SET STATISTICS 0;
+ALTER TABLE mnemo.delegation
+    ALTER COLUMN tag SET STATISTICS 0,
+    ALTER COLUMN tags SET STATISTICS 0;
 
 -- part: 232_poisoning.sql
 CREATE TABLE mnemo.poisoning_rule (
@@ -4160,6 +4165,41 @@ ALTER TABLE mnemo.plan_signature
     ALTER COLUMN guard_names SET STATISTICS 0;
 ALTER INDEX mnemo.plan_signature_digest_idx ALTER COLUMN 1 SET STATISTICS 0;
 ALTER INDEX mnemo.plan_signature_guard_idx ALTER COLUMN 1 SET STATISTICS 0;
+
+-- part: 259_vector_models.sql
+CREATE TABLE mnemo.vector_model (
+    name text NOT NULL,
+    suffix text NOT NULL,
+    dimensions bigint NOT NULL,
+    distance text NOT NULL,
+    rules_version integer NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT vector_model_pkey PRIMARY KEY (name),
+    CONSTRAINT vector_model_suffix_key UNIQUE (suffix),
+    CONSTRAINT vector_model_suffix_check CHECK (suffix ~ '^[0-9a-f]{16}$'),
+    CONSTRAINT vector_model_dimensions_check CHECK (dimensions BETWEEN 1 AND 16000),
+    CONSTRAINT vector_model_distance_check CHECK (mnemo._is_label('vector_distance', distance))
+);
+COMMENT ON TABLE mnemo.vector_model IS
+    'The embedding models of this database, see mnemo.enable_vectors. The vectors of a model are in '
+    'table vectors_SUFFIX, which only its functions _vector_..._SUFFIX read and write.';
+COMMENT ON COLUMN mnemo.vector_model.name IS 'Name of the model, compared exactly.';
+COMMENT ON COLUMN mnemo.vector_model.suffix IS
+    'What the names of its table and functions end in: 64 bits of SHA-256 of the name.';
+COMMENT ON COLUMN mnemo.vector_model.dimensions IS 'Numbers in a vector.';
+COMMENT ON COLUMN mnemo.vector_model.distance IS 'cosine, l2 or inner_product.';
+COMMENT ON COLUMN mnemo.vector_model.rules_version IS
+    'Version of the rules that made its functions, see mnemo.refresh_models.';
+COMMENT ON COLUMN mnemo.vector_model.created_at IS 'When it was enabled.';
+
+CREATE TYPE mnemo.embedding AS (
+    model text,
+    org_id text,
+    memory_id uuid,
+    embedding text
+);
+COMMENT ON TYPE mnemo.embedding IS
+    'An embedding of a record as exports hold it: model, key of the record, vector as text.';
 
 -- part: 260_plan_view.sql
 CREATE VIEW mnemo._plan AS
@@ -4724,7 +4764,7 @@ RETURN ARRAY[
     'configure', 'grant_access', 'revoke_access', 'bind_role', 'unbind_role',
     'export_records', 'import_records', 'read_events', 'seal', 'retain_events', 'chain_heads',
     'sweep',
-    'health', 'rebuild_signatures',
+    'health', 'rebuild_signatures', 'enable_vectors', 'disable_vectors', 'refresh_models',
     'release', 'purge', 'set_poisoning_rule', 'remove_poisoning_rule', 'poisoning_rules'
 ];
 COMMENT ON FUNCTION mnemo._admin_functions() IS
@@ -5438,22 +5478,6 @@ COMMENT ON FUNCTION mnemo._tags_problem(text[]) IS
     'The problem of a caller''s tags: over 100, longer than 256 characters, NULL or blank elements, '
     'the reserved tag; NULL for none.';
 
-CREATE FUNCTION mnemo._embedding_problem(
-    p_embedding text,
-    p_model text
-)
-RETURNS mnemo._problem
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE WHEN p_embedding IS NOT NULL OR p_model IS NOT NULL THEN ROW(
-    '55000',
-    CASE WHEN p_embedding IS NOT NULL THEN 'p_embedding' ELSE 'p_model' END
-        || ' cannot be used: embeddings are not enabled in this database',
-    CASE WHEN p_embedding IS NOT NULL THEN 'p_embedding' ELSE 'p_model' END,
-    'leave p_embedding and p_model out'
-)::mnemo._problem END;
-COMMENT ON FUNCTION mnemo._embedding_problem(text, text) IS
-    'The problem of an embedding given to a database without embeddings; NULL when none is given.';
-
 CREATE FUNCTION mnemo._distinct(
     p_list text[]
 )
@@ -5513,33 +5537,53 @@ LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 BEGIN
+    -- Each only where there is something to find: most records set a few columns.
     RETURN mnemo._first_problem(ARRAY[
         CASE WHEN p_record.content IS NULL OR mnemo._is_blank(p_record.content) THEN
             mnemo._argument('p_content', 'p_content must not be NULL or blank',
                 'pass the text to remember')
         END,
-        mnemo._label_problem('p_memory_type', 'memory_type', p_record.memory_type),
-        mnemo._label_problem('p_source_type', 'source_type', p_record.source_type),
-        mnemo._label_problem('p_status', 'memory_status', p_record.status),
-        mnemo._label_problem('p_temporal_scope', 'temporal_scope', p_record.temporal_scope),
+        CASE WHEN NOT mnemo._is_label('memory_type', p_record.memory_type) THEN
+            mnemo._label_problem('p_memory_type', 'memory_type', p_record.memory_type)
+        END,
+        CASE WHEN NOT mnemo._is_label('source_type', p_record.source_type) THEN
+            mnemo._label_problem('p_source_type', 'source_type', p_record.source_type)
+        END,
+        CASE WHEN NOT mnemo._is_label('memory_status', p_record.status) THEN
+            mnemo._label_problem('p_status', 'memory_status', p_record.status)
+        END,
+        CASE WHEN NOT mnemo._is_label('temporal_scope', p_record.temporal_scope) THEN
+            mnemo._label_problem('p_temporal_scope', 'temporal_scope', p_record.temporal_scope)
+        END,
         CASE WHEN p_record.kind IS NOT NULL THEN
             mnemo._label_problem('p_kind', 'kind', p_record.kind)
         END,
         mnemo._fraction_problem('p_importance', p_record.importance),
         mnemo._fraction_problem('p_confidence', p_record.confidence),
-        mnemo._tags_problem(p_record.tags),
-        mnemo._list_problem('p_entities', p_record.entities, 100, 256, 'entities'),
-        mnemo._list_problem('p_aliases', p_record.aliases, 100, 256, 'aliases'),
-        mnemo._texts_problem(
-            ARRAY['p_source_id', 'p_thread_id', 'p_created_by', 'p_subject', 'p_predicate',
-                'p_location'],
-            ARRAY[p_record.source_id, p_record.thread_id, p_record.created_by, p_record.subject,
-                p_record.predicate, p_record.location],
-            256
-        ),
-        mnemo._metadata_problem(p_record.metadata),
-        mnemo._time_problem('p_valid_from', p_record.valid_from),
-        mnemo._time_problem('p_valid_to', p_record.valid_to),
+        CASE WHEN p_record.tags <> '{}' THEN mnemo._tags_problem(p_record.tags) END,
+        CASE WHEN p_record.entities <> '{}' THEN
+            mnemo._list_problem('p_entities', p_record.entities, 100, 256, 'entities')
+        END,
+        CASE WHEN p_record.aliases <> '{}' THEN
+            mnemo._list_problem('p_aliases', p_record.aliases, 100, 256, 'aliases')
+        END,
+        CASE WHEN coalesce(p_record.source_id, p_record.thread_id, p_record.created_by,
+            p_record.subject, p_record.predicate, p_record.location) IS NOT NULL
+        THEN
+            mnemo._texts_problem(
+                ARRAY['p_source_id', 'p_thread_id', 'p_created_by', 'p_subject', 'p_predicate',
+                    'p_location'],
+                ARRAY[p_record.source_id, p_record.thread_id, p_record.created_by,
+                    p_record.subject, p_record.predicate, p_record.location],
+                256)
+        END,
+        CASE WHEN p_record.metadata <> '{}' THEN mnemo._metadata_problem(p_record.metadata) END,
+        CASE WHEN p_record.valid_from <> p_record.created_at THEN
+            mnemo._time_problem('p_valid_from', p_record.valid_from)
+        END,
+        CASE WHEN p_record.valid_to IS NOT NULL THEN
+            mnemo._time_problem('p_valid_to', p_record.valid_to)
+        END,
         CASE WHEN p_record.valid_to <= p_record.valid_from THEN
             mnemo._argument('p_valid_to', 'p_valid_to must be after p_valid_from',
                 'p_valid_from is the time of writing where it is not given')
@@ -5571,11 +5615,21 @@ LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 BEGIN
-    p_record.tags := mnemo._distinct(p_record.tags);
-    p_record.entities := mnemo._distinct(p_record.entities);
-    p_record.aliases := mnemo._distinct(p_record.aliases);
-    p_record.subject := mnemo._lower(mnemo._squeeze(p_record.subject));
-    p_record.predicate := mnemo._canonical_predicate(p_record.predicate);
+    IF p_record.tags <> '{}' THEN
+        p_record.tags := mnemo._distinct(p_record.tags);
+    END IF;
+    IF p_record.entities <> '{}' THEN
+        p_record.entities := mnemo._distinct(p_record.entities);
+    END IF;
+    IF p_record.aliases <> '{}' THEN
+        p_record.aliases := mnemo._distinct(p_record.aliases);
+    END IF;
+    IF p_record.subject IS NOT NULL THEN
+        p_record.subject := mnemo._lower(mnemo._squeeze(p_record.subject));
+    END IF;
+    IF p_record.predicate IS NOT NULL THEN
+        p_record.predicate := mnemo._canonical_predicate(p_record.predicate);
+    END IF;
     p_record.content_hash := mnemo._content_hash(p_record);
     RETURN p_record;
 END
@@ -5723,6 +5777,7 @@ BEGIN
         END IF;
     END IF;
     PERFORM mnemo._write_memories(ARRAY[v_record], 'memory_write');
+    PERFORM mnemo._store_embedding(p_embedding, p_model, v_record.org_id, v_record.id);
     RETURN QUERY
     SELECT v_record.id, v_record.content_hash,
            CASE WHEN v_record.quarantined THEN 'quarantined' ELSE 'stored' END;
@@ -6651,12 +6706,16 @@ RETURN ARRAY[
     CASE WHEN mnemo._has(p_text, ' olvid') THEN 'instruction_override_es' END,
     CASE WHEN mnemo._has(p_text, ' prompt ') OR mnemo._has(p_text, ' instructions ')
         THEN 'prompt_leak' END,
-    CASE WHEN mnemo._has(p_text, ' mode ') OR mnemo._has(p_text, 'anything now')
+    CASE WHEN mnemo._has(p_text, 'developer mode') OR mnemo._has(p_text, ' dan mode')
+        OR mnemo._has(p_text, ' god mode') OR mnemo._has(p_text, ' admin mode')
+        OR mnemo._has(p_text, 'jailbr') OR mnemo._has(p_text, 'unrestricted mode')
+        OR mnemo._has(p_text, 'unfiltered mode') OR mnemo._has(p_text, 'anything now')
         OR mnemo._has(p_text, 'restrict') OR mnemo._has(p_text, 'guardrails')
         OR mnemo._has(p_text, ' bound by') THEN 'unlocked_mode' END,
     CASE WHEN mnemo._has(p_text, '<|') OR mnemo._has(p_text, 'inst]')
-        OR mnemo._has(p_text, 'sys>') OR mnemo._has(p_text, '###') OR mnemo._has(p_text, 'system')
-        OR mnemo._has(p_text, 'assistant') THEN 'template_marker' END
+        OR mnemo._has(p_text, 'sys>') OR mnemo._has(p_text, '###')
+        OR mnemo._has(p_text, ': you') OR mnemo._has(p_text, ':you')
+        THEN 'template_marker' END
 ];
 COMMENT ON FUNCTION mnemo._command_candidates(text) IS
     'The rules of _command_rules that could match, NULL for each that could not, by parts that '
@@ -6857,10 +6916,10 @@ BEGIN
         RETURN '{}';
     END IF;
     RETURN array_remove(ARRAY[
-        CASE WHEN p_record.importance >= 0.8 AND p_record.importance
+        CASE WHEN p_record.importance
                   > v_profile.importance + 3 * greatest(v_profile.importance_spread, 0.1)
              THEN 'importance_outlier' END,
-        CASE WHEN octet_length(p_record.content) >= 200 AND ln(octet_length(p_record.content) + 1)
+        CASE WHEN ln(octet_length(p_record.content) + 1)
                   > v_profile.length + 3 * greatest(v_profile.length_spread, 0.5)
              THEN 'length_outlier' END,
         CASE WHEN v_profile.records = 32
@@ -6871,8 +6930,8 @@ END
 $fn$;
 COMMENT ON FUNCTION mnemo._counted(mnemo.memory) IS
     'The counting rules that a record hits, compared with the 32 newest memories of its agent: '
-    'importance from 0.8 or length from 200 bytes more than three standard deviations (at least 0.1, '
-    'of the logarithm 0.5) above the mean, 32 of them within ten seconds. Nothing for an agent with fewer than 20.';
+    'importance or length more than three standard deviations (at least 0.1, of the logarithm 0.5) '
+    'above the mean, 32 of them within ten seconds. Nothing for an agent with fewer than 20.';
 
 CREATE FUNCTION mnemo._hits(
     p_record mnemo.memory,
@@ -6896,6 +6955,8 @@ BEGIN
         IF p_source = ANY (v_rule.applies_to) IS FALSE THEN
             CONTINUE;
         ELSIF v_rule.pattern IS NULL THEN
+            CONTINUE WHEN v_rule.name = 'importance_outlier' AND p_record.importance < 0.8
+                OR v_rule.name = 'length_outlier' AND octet_length(p_record.content) < 200;
             v_counting := array_append(v_counting, v_rule);
             v_possible := v_possible + v_rule.weight::numeric;
         ELSIF (NOT v_rule.builtin OR v_rule.name = ANY (p_candidates))
@@ -6915,7 +6976,8 @@ BEGIN
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._hits(mnemo.memory, text, text, text[]) IS
-    'The rules of poisoning that a record hits; those that count are asked where they can decide.';
+    'The rules of poisoning that a record hits. Those that count are asked where they can decide, of '
+    'importance from 0.8 and of length from 200 bytes on.';
 
 CREATE FUNCTION mnemo._screen(
     p_record mnemo.memory
@@ -7812,6 +7874,814 @@ COMMENT ON FUNCTION mnemo._term_score(double precision, integer, integer, double
     'What a term contributes to the score of a record: BM25 (Robertson and Zaragoza, 2009) with '
     'k1 = 1.2 and b = 0.75 over the weighted frequency. Grows with the weight, falls with the length.';
 
+
+-- part: 490_vector_models.sql
+-- pgvector is found when a model is enabled, wherever it is installed. What touches its types are
+-- four functions a model with SQL-standard bodies, which keep types and operators by identity:
+-- neither search_path nor a move of pgvector to another schema matters to them. They use nothing of
+-- this schema but the model's table, so an update of mnemo_pg is free to change all else.
+
+CREATE FUNCTION mnemo._vector_rules_version() RETURNS integer
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN 1;
+COMMENT ON FUNCTION mnemo._vector_rules_version() IS
+    'Version of what _make_vector_functions makes; raised whenever that changes.';
+
+CREATE FUNCTION mnemo._model_name_problem(
+    p_model text
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    IF p_model IS NULL OR mnemo._is_blank(p_model) THEN
+        RETURN mnemo._argument('p_model', 'p_model must not be NULL or blank',
+            'name the model that makes the vectors, its version with it');
+    END IF;
+    RETURN mnemo._length_problem('p_model', p_model, 256);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._model_name_problem(text) IS
+    'The problem of a model''s name: NULL, blank, over 256 characters; NULL for none.';
+
+CREATE FUNCTION mnemo._server_problem(
+    p_dimensions bigint
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_extension record;
+    v_needed text := CASE WHEN p_dimensions > 2000 THEN '0.7' ELSE '0.5' END;
+BEGIN
+    SELECT e.extversion, string_to_array(substring(e.extversion FROM '^[0-9]+[.][0-9]+'), '.')::int[]
+               AS version,
+           n.nspname, has_schema_privilege(mnemo._owner(), n.oid, 'USAGE') AS usable
+      INTO v_extension
+      FROM pg_extension AS e
+      JOIN pg_namespace AS n ON n.oid = e.extnamespace
+     WHERE e.extname = 'vector';
+    IF NOT FOUND THEN
+        RETURN ROW('0A000', 'pgvector is not installed in this database', NULL,
+            CASE WHEN EXISTS (
+                SELECT FROM pg_available_extensions AS a WHERE a.name = 'vector'
+            ) THEN 'as a superuser: CREATE EXTENSION vector'
+            ELSE 'install the package of pgvector on the server, then as a superuser: '
+                'CREATE EXTENSION vector' END)::mnemo._problem;
+    ELSIF v_extension.version < string_to_array(v_needed, '.')::int[] THEN
+        RETURN ROW('0A000',
+            format('pgvector %s is too old: %s dimensions need %s', v_extension.extversion,
+                p_dimensions, v_needed),
+            NULL, 'update it: ALTER EXTENSION vector UPDATE')::mnemo._problem;
+    ELSIF NOT v_extension.usable THEN
+        RETURN ROW('42501',
+            format('the owner of schema mnemo may not use schema %I, which pgvector is in',
+                v_extension.nspname),
+            NULL, format('GRANT USAGE ON SCHEMA %I TO %s', v_extension.nspname,
+                mnemo._owner()::regrole))::mnemo._problem;
+    END IF;
+    RETURN NULL;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._server_problem(bigint) IS
+    'What keeps vectors of so many dimensions from being stored here: no pgvector, too old a '
+    'version (0A000), a schema that is closed to the owner (42501); NULL for nothing.';
+
+CREATE FUNCTION mnemo._model_problem(
+    p_model text,
+    p_dimensions bigint,
+    p_distance text
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_problem mnemo._problem;
+    v_there mnemo.vector_model;
+BEGIN
+    v_problem := mnemo._first_problem(ARRAY[
+        mnemo._model_name_problem(p_model),
+        CASE WHEN (p_dimensions BETWEEN 1 AND 16000) IS NOT TRUE THEN
+            mnemo._argument('p_dimensions',
+                format('p_dimensions must be from 1 to 16000; got %s',
+                    coalesce(p_dimensions::text, 'NULL')),
+                'pass how many numbers a vector of the model has')
+        END,
+        mnemo._label_problem('p_distance', 'vector_distance', p_distance)
+    ]);
+    IF v_problem.code IS NOT NULL THEN
+        RETURN v_problem;
+    END IF;
+    SELECT * INTO v_there FROM mnemo.vector_model AS v WHERE v.name = p_model;
+    IF FOUND AND (v_there.dimensions, v_there.distance) <> (p_dimensions, p_distance) THEN
+        RETURN mnemo._argument(
+            CASE WHEN v_there.dimensions <> p_dimensions THEN 'p_dimensions' ELSE 'p_distance' END,
+            format('model %s is enabled with %s dimensions and distance %s', mnemo._shown(p_model),
+                v_there.dimensions, v_there.distance),
+            'use another name, or mnemo.disable_vectors first, which drops its vectors');
+    END IF;
+    RETURN mnemo._server_problem(p_dimensions);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._model_problem(text, bigint, text) IS
+    'What keeps a model from being enabled: its arguments, another one of this name, the server; '
+    'NULL for nothing.';
+
+CREATE FUNCTION mnemo._vector_types(
+    p_model mnemo.vector_model
+)
+RETURNS jsonb
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_schema text := (
+        SELECT quote_ident(n.nspname)
+          FROM pg_extension AS e
+          JOIN pg_namespace AS n ON n.oid = e.extnamespace
+         WHERE e.extname = 'vector'
+    );
+    v_half boolean := p_model.dimensions BETWEEN 2001 AND 4000;
+    -- What the index holds of a vector: of unit length, halves neither overflow nor underflow.
+    v_indexed text := CASE
+        WHEN NOT v_half THEN '%2$s'
+        WHEN p_model.distance = 'cosine' THEN '(%1$s.l2_normalize(%2$s))::%1$s.halfvec(%3$s)'
+        ELSE '(%2$s)::%1$s.halfvec(%3$s)' END;
+BEGIN
+    RETURN jsonb_build_object(
+        'schema', v_schema,
+        'type', format('%s.vector(%s)', v_schema, p_model.dimensions),
+        'operator', format('OPERATOR(%s.%s)', v_schema,
+            CASE p_model.distance WHEN 'cosine' THEN '<=>' WHEN 'l2' THEN '<->' ELSE '<#>' END),
+        'class', format('%s.%s_%s_ops', v_schema, CASE WHEN v_half THEN 'halfvec' ELSE 'vector' END,
+            CASE p_model.distance WHEN 'inner_product' THEN 'ip' ELSE p_model.distance END),
+        'column', format(v_indexed, v_schema, 'embedding', p_model.dimensions),
+        'entry', format(v_indexed, v_schema, 'e.embedding', p_model.dimensions),
+        'asked', format(v_indexed, v_schema,
+            format('p_embedding::%s.vector(%s)', v_schema, p_model.dimensions), p_model.dimensions)
+    );
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._vector_types(mnemo.vector_model) IS
+    'How statements name what a model needs of pgvector: schema, type, operator of its distance, '
+    'operator class and indexed expression of its column (halfvec above 2,000 dimensions).';
+
+-- part: 491_vector_objects.sql
+CREATE FUNCTION mnemo._make_vector_functions(
+    p_model mnemo.vector_model
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_types jsonb := mnemo._vector_types(p_model);
+    v_function record;
+BEGIN
+    FOR v_function IN
+        SELECT f.* FROM (VALUES
+            ('facts', 'p_embedding text',
+             'TABLE (dimensions integer, length double precision)',
+             'STABLE PARALLEL SAFE ROWS 1',
+             'SELECT %2$s.vector_dims(v.embedding), %2$s.vector_norm(v.embedding)
+                FROM (SELECT p_embedding::%2$s.vector AS embedding OFFSET 0) AS v',
+             'Dimensions and length of a vector; raises what pgvector finds wrong with the text.'),
+            ('store', 'p_org_ids text[], p_ids uuid[], p_embeddings text[]', 'void',
+             'VOLATILE PARALLEL UNSAFE',
+             'INSERT INTO mnemo.%1$I AS e (org_id, memory_id, embedding)
+              SELECT u.org_id, u.id, u.embedding::%3$s
+                FROM unnest(p_org_ids, p_ids, p_embeddings) AS u(org_id, id, embedding)
+                  ON CONFLICT (org_id, memory_id) DO UPDATE SET embedding = excluded.embedding',
+             'Stores vectors of records, in place of those that they had.'),
+            ('distances', 'p_org_id text, p_ids uuid[], p_embedding text',
+             'TABLE (memory_id uuid, distance double precision)', 'STABLE PARALLEL SAFE',
+             'SELECT e.memory_id, e.embedding %4$s p_embedding::%3$s
+                FROM unnest(p_ids) AS u(id)
+                JOIN mnemo.%1$I AS e ON e.org_id = p_org_id AND e.memory_id = u.id',
+             'Distances of these records from a vector.'),
+            ('nearest', 'p_org_id text, p_embedding text',
+             'TABLE (org_id text, memory_id uuid, distance double precision)',
+             'STABLE PARALLEL SAFE',
+             'SELECT e.org_id, e.memory_id, e.embedding %4$s p_embedding::%3$s
+                FROM mnemo.%1$I AS e
+               WHERE e.org_id IN (p_org_id, ''*'')
+               ORDER BY %5$s %4$s %6$s',
+             'Records of an organisation, and global ones, in the order of the index.')
+        ) AS f(name, parameters, result, kind, body, meaning)
+    LOOP
+        EXECUTE format(
+            'CREATE FUNCTION mnemo.%I(%s) RETURNS %s LANGUAGE sql %s BEGIN ATOMIC %s; END',
+            format('_vector_%s_%s', v_function.name, p_model.suffix), v_function.parameters,
+            v_function.result, v_function.kind,
+            format(v_function.body, 'vectors_' || p_model.suffix, v_types ->> 'schema',
+                v_types ->> 'type', v_types ->> 'operator', v_types ->> 'entry',
+                v_types ->> 'asked')
+        );
+        EXECUTE format('COMMENT ON FUNCTION mnemo.%I IS %L',
+            format('_vector_%s_%s', v_function.name, p_model.suffix), v_function.meaning);
+    END LOOP;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._make_vector_functions(mnemo.vector_model) IS
+    'Makes the functions of a model, whose table is there: all that names types and operators of '
+    'pgvector.';
+
+CREATE FUNCTION mnemo._drop_vector_functions(
+    p_model mnemo.vector_model
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_function regprocedure;
+BEGIN
+    FOR v_function IN
+        SELECT p.oid
+          FROM pg_proc AS p
+         WHERE p.pronamespace = 'mnemo'::regnamespace
+           AND p.proname ~ ('^_vector_[a-z]+_' || p_model.suffix || '$')
+         ORDER BY p.proname
+    LOOP
+        EXECUTE format('DROP FUNCTION %s', v_function);
+    END LOOP;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._drop_vector_functions(mnemo.vector_model) IS
+    'Drops the functions of a model, those of earlier versions too.';
+
+CREATE FUNCTION mnemo._make_vector_table(
+    p_model mnemo.vector_model
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_table text := 'vectors_' || p_model.suffix;
+BEGIN
+    EXECUTE format(
+        'CREATE TABLE mnemo.%1$I (org_id text NOT NULL, memory_id uuid NOT NULL,'
+        ' embedding %4$s NOT NULL, CONSTRAINT %2$I PRIMARY KEY (org_id, memory_id),'
+        ' CONSTRAINT %3$I FOREIGN KEY (org_id, memory_id)'
+        ' REFERENCES mnemo.memory (org_id, id) ON DELETE CASCADE)',
+        v_table, v_table || '_pkey', v_table || '_memory_id_fkey',
+        mnemo._vector_types(p_model) ->> 'type'
+    );
+    -- Statistics would keep what is made of people's words after erasure.
+    EXECUTE format('ALTER TABLE mnemo.%I ALTER COLUMN embedding SET STATISTICS 0', v_table);
+    EXECUTE format('COMMENT ON TABLE mnemo.%I IS %L', v_table,
+        format('Vectors of model %s, see mnemo.vector_model.', p_model.name));
+    EXECUTE format('COMMENT ON COLUMN mnemo.%I.org_id IS %L', v_table, 'org_id of the record.');
+    EXECUTE format('COMMENT ON COLUMN mnemo.%I.memory_id IS %L', v_table,
+        'Id of the record in memory.');
+    EXECUTE format('COMMENT ON COLUMN mnemo.%I.embedding IS %L', v_table, 'Vector of its content.');
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._make_vector_table(mnemo.vector_model) IS 'Makes the table of a model.';
+
+CREATE FUNCTION mnemo._make_vector_index(
+    p_model mnemo.vector_model
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_types jsonb := mnemo._vector_types(p_model);
+    v_index text := format('vectors_%s_embedding_idx', p_model.suffix);
+BEGIN
+    IF p_model.dimensions > 4000 OR to_regclass(format('mnemo.%I', v_index)) IS NOT NULL THEN
+        RETURN;
+    END IF;
+    EXECUTE format('CREATE INDEX %I ON mnemo.%I USING hnsw ((%s) %s)', v_index,
+        'vectors_' || p_model.suffix, v_types ->> 'column', v_types ->> 'class');
+    IF v_types ->> 'column' <> 'embedding' THEN
+        EXECUTE format('ALTER INDEX mnemo.%I ALTER COLUMN 1 SET STATISTICS 0', v_index);
+    END IF;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._make_vector_index(mnemo.vector_model) IS
+    'Makes the index of a model where it is missing; pgvector has none above 4,000 dimensions.';
+
+CREATE FUNCTION mnemo._close_vectors(
+    p_model mnemo.vector_model
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_statement text;
+BEGIN
+    FOR v_statement IN
+        SELECT DISTINCT format('REVOKE ALL ON %s FROM %s CASCADE', x.object,
+                   coalesce(quote_ident(r.rolname), 'PUBLIC'))
+          FROM (
+            SELECT 'FUNCTION ' || p.oid::regprocedure::text AS object, p.proowner AS owner,
+                   coalesce(p.proacl, acldefault('f', p.proowner)) AS acl
+              FROM pg_proc AS p
+             WHERE p.pronamespace = 'mnemo'::regnamespace
+               AND p.proname ~ ('^_vector_[a-z]+_' || p_model.suffix || '$')
+            UNION ALL
+            SELECT 'TABLE ' || c.oid::regclass::text, c.relowner, c.relacl
+              FROM pg_class AS c
+             WHERE c.oid = format('mnemo.%I', 'vectors_' || p_model.suffix)::regclass
+          ) AS x
+         CROSS JOIN aclexplode(x.acl) AS a
+          LEFT JOIN pg_roles AS r ON r.oid = a.grantee
+         WHERE a.grantee <> x.owner
+    LOOP
+        EXECUTE v_statement;
+    END LOOP;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._close_vectors(mnemo.vector_model) IS
+    'Takes from everybody but the owner what default privileges gave on the objects of a model.';
+
+-- part: 492_enable_vectors.sql
+CREATE FUNCTION mnemo.enable_vectors(
+    p_model text,
+    p_dimensions bigint,
+    p_distance text DEFAULT 'cosine'
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_model mnemo.vector_model;
+BEGIN
+    PERFORM mnemo._require_admin();
+    PERFORM mnemo._raise_problem(mnemo._model_problem(p_model, p_dimensions, p_distance));
+    -- One at a time; then whoever waited looks again.
+    LOCK TABLE mnemo.vector_model IN SHARE ROW EXCLUSIVE MODE;
+    PERFORM mnemo._raise_problem(mnemo._model_problem(p_model, p_dimensions, p_distance));
+    IF EXISTS (SELECT FROM mnemo.vector_model AS v WHERE v.name = p_model) THEN
+        RETURN;
+    END IF;
+    INSERT INTO mnemo.vector_model AS v (name, suffix, dimensions, distance, rules_version)
+    VALUES (p_model, encode(substring(sha256(mnemo._utf8(p_model)) FROM 1 FOR 8), 'hex'),
+            p_dimensions, p_distance, mnemo._vector_rules_version())
+    RETURNING v.* INTO v_model;
+    PERFORM mnemo._make_vector_table(v_model);
+    PERFORM mnemo._make_vector_index(v_model);
+    PERFORM mnemo._make_vector_functions(v_model);
+    PERFORM mnemo._close_vectors(v_model);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.enable_vectors(text, bigint, text) IS
+    'Lets records have embeddings of a model: makes a table, an HNSW index and functions for it. '
+    'Needs pgvector, in whichever schema. p_model: any name, up to 256 characters; several models '
+    'can be enabled. p_dimensions: 1 to 16,000; above 2,000 the index holds numbers of half '
+    'precision, above 4,000 there is none and every search is exact. p_distance: cosine, l2 or '
+    'inner_product. A model that is enabled with the same arguments is left as it is. What is made '
+    'is no member of the extension: dumps carry it, updates leave it alone, see '
+    'mnemo.refresh_models. Level admin only. Errors: 42501 not an administrator, or pgvector''s '
+    'schema is closed to the owner; 0A000 no pgvector or too old a version; 22023 bad argument, '
+    'model enabled otherwise; 54000 name too long.';
+
+CREATE FUNCTION mnemo.disable_vectors(
+    p_model text
+)
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_model mnemo.vector_model;
+    v_count bigint := 0;
+BEGIN
+    PERFORM mnemo._require_admin();
+    PERFORM mnemo._raise_problem(mnemo._model_name_problem(p_model));
+    LOCK TABLE mnemo.vector_model IN SHARE ROW EXCLUSIVE MODE;
+    DELETE FROM mnemo.vector_model AS v WHERE v.name = p_model RETURNING v.* INTO v_model;
+    IF NOT FOUND THEN
+        PERFORM mnemo._raise_problem(mnemo._unknown_model(p_model));
+    END IF;
+    PERFORM mnemo._drop_vector_functions(v_model);
+    IF to_regclass('mnemo.vectors_' || v_model.suffix) IS NOT NULL THEN
+        EXECUTE format('SELECT count(*) FROM mnemo.%I', 'vectors_' || v_model.suffix) INTO v_count;
+        EXECUTE format('DROP TABLE mnemo.%I', 'vectors_' || v_model.suffix);
+    END IF;
+    RETURN v_count;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.disable_vectors(text) IS
+    'Drops a model with all its vectors; records stay. Returns how many vectors there were. Level '
+    'admin only. Errors: 42501 not an administrator; 55000 not enabled; 22023 NULL or blank; 54000 '
+    'name too long.';
+
+CREATE FUNCTION mnemo.refresh_models() RETURNS bigint
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_model mnemo.vector_model;
+    v_count bigint := 0;
+BEGIN
+    PERFORM mnemo._require_admin();
+    LOCK TABLE mnemo.vector_model IN SHARE ROW EXCLUSIVE MODE;
+    FOR v_model IN SELECT v.* FROM mnemo.vector_model AS v ORDER BY v.name LOOP
+        PERFORM mnemo._raise_problem(mnemo._server_problem(v_model.dimensions));
+        PERFORM mnemo._drop_vector_functions(v_model);
+        IF to_regclass('mnemo.vectors_' || v_model.suffix) IS NULL THEN
+            PERFORM mnemo._make_vector_table(v_model);
+        END IF;
+        PERFORM mnemo._make_vector_index(v_model);
+        PERFORM mnemo._make_vector_functions(v_model);
+        PERFORM mnemo._close_vectors(v_model);
+        UPDATE mnemo.vector_model AS v
+           SET rules_version = mnemo._vector_rules_version()
+         WHERE v.name = v_model.name;
+        v_count := v_count + 1;
+    END LOOP;
+    RETURN v_count;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.refresh_models() IS
+    'Makes the functions of every enabled model anew, after an update of mnemo_pg or pgvector, and '
+    'what is missing of its table and index: an index dropped for a bulk load comes back, which '
+    'takes its time. Vectors stay. Returns the number of models. Level admin only. Errors: 42501 '
+    'not an administrator, or pgvector''s schema is closed to the owner; 0A000 no pgvector or too '
+    'old a version.';
+
+-- part: 493_embeddings.sql
+CREATE FUNCTION mnemo._unknown_model(
+    p_model text
+)
+RETURNS mnemo._problem
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN ROW('55000', format('model %s is not enabled in this database', mnemo._shown(p_model)),
+    'p_model', 'an administrator enables it: SELECT mnemo.enable_vectors(p_model, p_dimensions)'
+    )::mnemo._problem;
+COMMENT ON FUNCTION mnemo._unknown_model(text) IS 'The problem 55000: no model of this name.';
+
+CREATE FUNCTION mnemo._model_of(
+    p_model text
+)
+RETURNS mnemo.vector_model
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_model mnemo.vector_model;
+BEGIN
+    SELECT v.* INTO v_model
+      FROM mnemo.vector_model AS v
+     WHERE v.name = p_model
+        OR p_model IS NULL AND NOT EXISTS (
+            SELECT FROM mnemo.vector_model AS o WHERE o.name <> v.name);
+    RETURN v_model;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._model_of(text) IS
+    'The enabled model of this name; without a name the only one. NULL where there is none, or '
+    'several.';
+
+CREATE FUNCTION mnemo._vector_problem(
+    p_embedding text,
+    p_model mnemo.vector_model
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_dimensions integer;
+    v_length double precision;
+    -- Squares of single precision, and halves in an index, must neither overflow nor vanish.
+    v_longest double precision := CASE WHEN p_model.dimensions BETWEEN 2001 AND 4000
+        AND p_model.distance <> 'cosine' THEN 65504 ELSE 1e15 END;
+BEGIN
+    BEGIN
+        EXECUTE format('SELECT f.dimensions, f.length FROM mnemo.%I($1) AS f',
+            '_vector_facts_' || p_model.suffix)
+           INTO v_dimensions, v_length USING p_embedding;
+    EXCEPTION WHEN data_exception OR program_limit_exceeded THEN
+        RETURN mnemo._argument('p_embedding',
+            'p_embedding must be a vector of finite numbers: ' || left(SQLERRM, 150),
+            'pass it as text: [0.1,0.2,0.3]');
+    END;
+    IF v_dimensions <> p_model.dimensions THEN
+        RETURN mnemo._argument('p_embedding',
+            format('p_embedding has %s dimensions, model %s has %s', v_dimensions,
+                mnemo._shown(p_model.name), p_model.dimensions),
+            'pass a vector that this model made');
+    ELSIF v_length = 0 THEN
+        RETURN mnemo._argument('p_embedding', 'p_embedding must not be the zero vector',
+            'leave it out where the model gave no vector');
+    ELSIF NOT v_length BETWEEN 1e-15 AND v_longest THEN
+        RETURN mnemo._argument('p_embedding',
+            format('p_embedding must have a length from 1e-15 to %s; got %s', v_longest, v_length),
+            'scale the vectors of the model');
+    END IF;
+    RETURN NULL;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._vector_problem(text, mnemo.vector_model) IS
+    'The problem of a vector for a model: ill-formed, NaN or infinite, another number of dimensions, '
+    'zero, a length that its arithmetic cannot take; NULL for none.';
+
+CREATE FUNCTION mnemo._embedding_problem(
+    p_embedding text,
+    p_model text
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_model mnemo.vector_model;
+    v_problem mnemo._problem;
+    v_parameter text := CASE WHEN p_embedding IS NOT NULL THEN 'p_embedding' ELSE 'p_model' END;
+BEGIN
+    IF p_embedding IS NULL AND p_model IS NULL THEN
+        RETURN NULL;
+    ELSIF (SELECT count(*) FROM mnemo.vector_model) = 0 THEN
+        RETURN ROW('55000',
+            v_parameter || ' cannot be used: embeddings are not enabled in this database',
+            v_parameter, 'leave p_embedding and p_model out, or let an administrator call '
+                'mnemo.enable_vectors')::mnemo._problem;
+    ELSIF p_embedding IS NULL THEN
+        RETURN mnemo._argument('p_model', 'p_model is given without p_embedding',
+            'pass both, or none of them');
+    END IF;
+    v_model := mnemo._model_of(p_model);
+    IF v_model.name IS NULL AND p_model IS NOT NULL THEN
+        RETURN mnemo._unknown_model(p_model);
+    ELSIF v_model.name IS NULL THEN
+        RETURN mnemo._argument('p_model', 'p_model must be given: several models are enabled',
+            'pass the name of the model that made p_embedding');
+    END IF;
+    v_problem := mnemo._length_problem('p_embedding', p_embedding, 1000000);
+    IF v_problem.code IS NULL THEN
+        v_problem := mnemo._vector_problem(p_embedding, v_model);
+    END IF;
+    RETURN v_problem;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._embedding_problem(text, text) IS
+    'The problem of an embedding and its model as callers give them, both or none; NULL for none.';
+
+CREATE FUNCTION mnemo._plan_embedding_problem(
+    p_embedding text,
+    p_model text
+)
+RETURNS mnemo._problem
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN p_embedding IS NOT NULL OR p_model IS NOT NULL THEN ROW(
+    '55000',
+    CASE WHEN p_embedding IS NOT NULL THEN 'p_embedding' ELSE 'p_model' END
+        || ' cannot be used: plans are matched by their words and have no embeddings',
+    CASE WHEN p_embedding IS NOT NULL THEN 'p_embedding' ELSE 'p_model' END,
+    'leave p_embedding and p_model out'
+)::mnemo._problem END;
+COMMENT ON FUNCTION mnemo._plan_embedding_problem(text, text) IS
+    'The problem of an embedding given with a plan; NULL when none is given.';
+
+CREATE FUNCTION mnemo._store_embeddings(
+    p_embeddings text[],
+    p_models text[],
+    p_org_ids text[],
+    p_ids uuid[]
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_batch record;
+BEGIN
+    FOR v_batch IN
+        SELECT (m.model).suffix AS suffix, array_agg(m.org_id ORDER BY m.org_id, m.id) AS org_ids,
+               array_agg(m.id ORDER BY m.org_id, m.id) AS ids,
+               array_agg(m.embedding ORDER BY m.org_id, m.id) AS embeddings
+          FROM (
+            SELECT mnemo._model_of(u.model) AS model, u.org_id, u.id, u.embedding
+              FROM unnest(p_embeddings, p_models, p_org_ids, p_ids)
+                   AS u(embedding, model, org_id, id)
+             WHERE u.embedding IS NOT NULL
+            OFFSET 0
+          ) AS m
+         GROUP BY (m.model).suffix
+         ORDER BY (m.model).suffix
+    LOOP
+        EXECUTE format('SELECT mnemo.%I($1, $2, $3)', '_vector_store_' || v_batch.suffix)
+          USING v_batch.org_ids, v_batch.ids, v_batch.embeddings;
+    END LOOP;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._store_embeddings(text[], text[], text[], uuid[]) IS
+    'Stores embeddings of records that are written, in place of those of the same model. Parallel '
+    'lists of sound embeddings (NULL: none), models, keys.';
+
+CREATE FUNCTION mnemo._store_embedding(
+    p_embedding text,
+    p_model text,
+    p_org_id text,
+    p_id uuid
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    IF p_embedding IS NOT NULL THEN
+        PERFORM mnemo._store_embeddings(
+            ARRAY[p_embedding], ARRAY[p_model], ARRAY[p_org_id], ARRAY[p_id]);
+    END IF;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._store_embedding(text, text, text, uuid) IS
+    'Stores the embedding of a record that is written; nothing for NULL.';
+
+-- part: 494_embedding_tables.sql
+CREATE FUNCTION mnemo._made_models() RETURNS SETOF mnemo.vector_model
+LANGUAGE sql STABLE PARALLEL SAFE ROWS 2
+BEGIN ATOMIC
+    SELECT v.* FROM mnemo.vector_model AS v
+     WHERE to_regclass('mnemo.vectors_' || v.suffix) IS NOT NULL
+     ORDER BY v.name;
+END;
+COMMENT ON FUNCTION mnemo._made_models() IS
+    'The enabled models whose table is there; all but in a half restored database.';
+
+CREATE FUNCTION mnemo._drop_embeddings(
+    p_org_id text,
+    p_ids uuid[]
+)
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_model mnemo.vector_model;
+    v_count bigint;
+    v_sum bigint := 0;
+BEGIN
+    FOR v_model IN SELECT m.* FROM mnemo._made_models() AS m LOOP
+        EXECUTE format('DELETE FROM mnemo.%I AS e WHERE e.org_id = $1 AND e.memory_id = ANY ($2)',
+            'vectors_' || v_model.suffix) USING p_org_id, p_ids;
+        GET DIAGNOSTICS v_count = ROW_COUNT;
+        v_sum := v_sum + v_count;
+    END LOOP;
+    RETURN v_sum;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._drop_embeddings(text, uuid[]) IS
+    'Removes the embeddings of records, of all models; returns how many there were.';
+
+CREATE FUNCTION mnemo._copy_embeddings(
+    p_org_id text,
+    p_from uuid,
+    p_to uuid
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_model mnemo.vector_model;
+BEGIN
+    FOR v_model IN SELECT m.* FROM mnemo._made_models() AS m LOOP
+        EXECUTE format('INSERT INTO mnemo.%1$I (org_id, memory_id, embedding)'
+            ' SELECT e.org_id, $3, e.embedding FROM mnemo.%1$I AS e'
+            ' WHERE e.org_id = $1 AND e.memory_id = $2 ON CONFLICT (org_id, memory_id) DO NOTHING',
+            'vectors_' || v_model.suffix) USING p_org_id, p_from, p_to;
+    END LOOP;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._copy_embeddings(text, uuid, uuid) IS
+    'Gives a record the embeddings of another one of the same content, where it has none.';
+
+CREATE FUNCTION mnemo._embedding_page(
+    p_org_id text,
+    p_after text[],
+    p_limit bigint,
+    p_global boolean
+)
+RETURNS SETOF mnemo.embedding
+LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 500
+SET search_path = pg_catalog, mnemo, pg_temp
+SET enable_seqscan = off
+SET enable_sort = off
+SET jit = off
+AS $fn$
+DECLARE
+    v_model mnemo.vector_model;
+    v_left bigint := p_limit;
+    v_count bigint;
+BEGIN
+    FOR v_model IN
+        SELECT m.* FROM mnemo._made_models() AS m
+         WHERE p_after IS NULL OR m.name >= p_after[1]
+         ORDER BY m.name
+    LOOP
+        RETURN QUERY EXECUTE format(
+            'SELECT $1, e.org_id, e.memory_id, e.embedding::text FROM mnemo.%I AS e'
+            ' WHERE (e.org_id, e.memory_id) > ($2, $3) AND %s'
+            ' ORDER BY e.org_id, e.memory_id LIMIT $5',
+            'vectors_' || v_model.suffix,
+            CASE WHEN p_org_id IS NULL THEN '$4 IS NULL'
+                WHEN NOT p_global THEN 'e.org_id = $4'
+                ELSE 'e.org_id = ''*'' AND EXISTS (SELECT FROM mnemo.memory AS m'
+                    ' WHERE m.org_id = ''*'' AND m.id = e.memory_id AND m.origin_org_id = $4)' END
+        ) USING v_model.name,
+            CASE WHEN v_model.name = p_after[1] THEN p_after[2] ELSE '' END,
+            CASE WHEN v_model.name = p_after[1] THEN p_after[3]::uuid
+                ELSE '00000000-0000-0000-0000-000000000000' END,
+            p_org_id, v_left;
+        GET DIAGNOSTICS v_count = ROW_COUNT;
+        v_left := v_left - v_count;
+        EXIT WHEN v_left <= 0;
+    END LOOP;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._embedding_page(text, text[], bigint, boolean) IS
+    'A page of embeddings by model, organisation and id, after those of p_after: of all '
+    'organisations (p_org_id NULL), of one, or (p_global) of the global records that it wrote.';
+
+CREATE FUNCTION mnemo._import_models(
+    p_rows jsonb[]
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_row jsonb;
+BEGIN
+    FOREACH v_row IN ARRAY p_rows LOOP
+        PERFORM mnemo.enable_vectors(
+            v_row ->> 'name', (v_row -> 'dimensions')::bigint, v_row ->> 'distance');
+        UPDATE mnemo.vector_model AS v SET created_at = (v_row ->> 'created_at')::timestamptz
+         WHERE v.name = v_row ->> 'name';
+    END LOOP;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._import_models(jsonb[]) IS
+    'Enables models of an export, as mnemo.enable_vectors does.';
+
+CREATE FUNCTION mnemo._import_embeddings(
+    p_rows jsonb[]
+)
+RETURNS TABLE (place bigint, status text, error text)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 500
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_row record;
+    v_model mnemo.vector_model;
+    v_there text;
+    v_problem mnemo._problem;
+    v_new mnemo.embedding[] := '{}';
+BEGIN
+    FOR v_row IN
+        SELECT r.model, r.org_id, r.memory_id, r.embedding, u.place
+          FROM unnest(p_rows) WITH ORDINALITY AS u(item, place)
+          CROSS JOIN LATERAL jsonb_populate_record(NULL::mnemo.embedding, u.item) AS r
+         ORDER BY u.place
+    LOOP
+        place := v_row.place;
+        status := 'failed';
+        error := NULL;
+        v_model := mnemo._model_of(coalesce(v_row.model, ''));
+        IF v_model.name IS NULL THEN
+            v_problem := mnemo._unknown_model(v_row.model);
+        ELSE
+            v_problem := mnemo._vector_problem(v_row.embedding, v_model);
+            EXECUTE format('SELECT e.embedding::text FROM mnemo.%I AS e'
+                ' WHERE e.org_id = $1 AND e.memory_id = $2', 'vectors_' || v_model.suffix)
+               INTO v_there USING v_row.org_id, v_row.memory_id;
+        END IF;
+        IF v_problem.code IS NOT NULL THEN
+            error := v_problem.message;
+        ELSIF v_there = v_row.embedding THEN
+            status := 'present';
+        ELSIF v_there IS NOT NULL THEN
+            error := 'another one with this key is there';
+        ELSE
+            status := 'imported';
+            v_new := v_new || ROW(v_row.model, v_row.org_id, v_row.memory_id,
+                v_row.embedding)::mnemo.embedding;
+        END IF;
+        RETURN NEXT;
+    END LOOP;
+    PERFORM mnemo._store_embeddings(array_agg(n.embedding), array_agg(n.model),
+               array_agg(n.org_id), array_agg(n.memory_id))
+       FROM unnest(v_new) AS n
+     HAVING count(*) > 0;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._import_embeddings(jsonb[]) IS
+    'What _import_rows does, for embeddings.';
 
 -- part: 500_visibility.sql
 CREATE FUNCTION mnemo._is_live(
@@ -8869,17 +9739,395 @@ COMMENT ON FUNCTION mnemo._recent_lane(
     'The newest p_limit records that the agent may read and that pass the filters; score: by age, '
     'with a half-life of 168 hours.';
 
+-- part: 495_semantic.sql
+-- Nearest records among those that an agent may read. A set that is small, as a whole or of what the
+-- agent sees, is sorted exactly. A large one is read from the index of the model in the order of
+-- distance until enough have passed, and exactly where the index ends too early: pgvector bounds
+-- what a scan visits, and an index that many organisations share has little of each.
+
+CREATE TYPE mnemo._neighbour AS (
+    org_id text,
+    id uuid,
+    distance double precision
+);
+COMMENT ON TYPE mnemo._neighbour IS 'A record and its distance from a vector.';
+
+CREATE FUNCTION mnemo._readable(
+    p_org_id text,
+    p_agent_id text,
+    p_ids uuid[],
+    p_global_ids uuid[],
+    p_now timestamptz,
+    p_filter mnemo._recall_filter
+)
+RETURNS TABLE (org_id text, id uuid)
+LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 100
+SET search_path = pg_catalog, mnemo, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+BEGIN
+    RETURN QUERY
+    SELECT m.org_id, m.id
+      FROM unnest(p_ids) AS u(id)
+      CROSS JOIN LATERAL mnemo._record(p_org_id, u.id) AS m
+     WHERE mnemo._is_live(m, p_now) AND mnemo._passes(m, p_filter)
+       AND CASE
+           WHEN m.origin_org_id = p_org_id AND m.agent_id = p_agent_id THEN true
+           WHEN m.scope = 'shared' THEN EXISTS (
+                SELECT
+                  FROM (
+                    SELECT a.expires_at
+                      FROM mnemo.acl AS a
+                     WHERE a.org_id = p_org_id AND a.memory_id = m.id AND a.agent_id = p_agent_id
+                    OFFSET 0
+                  ) AS g
+                 WHERE g.expires_at IS NULL OR g.expires_at > p_now
+           ) OR EXISTS (SELECT FROM mnemo._ways(m, p_org_id, p_agent_id, p_now))
+           ELSE m.scope = 'public' END
+    UNION ALL
+    SELECT m.org_id, m.id
+      FROM unnest(p_global_ids) AS u(id)
+      CROSS JOIN LATERAL mnemo._record('*', u.id) AS m
+     WHERE mnemo._is_live(m, p_now) AND mnemo._passes(m, p_filter);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._readable(
+    text, text, uuid[], uuid[], timestamptz, mnemo._recall_filter
+) IS
+    'The records of these ids, of the organisation and global ones, that the agent may read and '
+    'that pass the filters: what _visible says, by key.';
+
+CREATE FUNCTION mnemo._visible_ids(
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz,
+    p_filter mnemo._recall_filter,
+    OUT ids uuid[],
+    OUT global_ids uuid[]
+)
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+BEGIN
+    SELECT array_agg(m.id) FILTER (WHERE m.org_id <> '*'),
+           array_agg(m.id) FILTER (WHERE m.org_id = '*')
+      INTO ids, global_ids
+      FROM mnemo._visible(p_org_id, p_agent_id, p_now) AS m
+     WHERE NOT m.tags @> ARRAY['__experience_plan__'] AND mnemo._passes(m, p_filter);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._visible_ids(text, text, timestamptz, mnemo._recall_filter) IS
+    'Every memory that the agent may read and that passes the filters.';
+
+CREATE FUNCTION mnemo._few_visible(
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz,
+    p_most bigint
+)
+RETURNS boolean
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+BEGIN
+    -- From the indexes of memory alone; those whose time has come count too.
+    RETURN (
+        SELECT count(*)
+          FROM (
+            (SELECT
+               FROM mnemo.memory AS m
+              WHERE m.org_id = p_org_id AND m.origin_org_id = p_org_id AND m.agent_id = p_agent_id
+                AND m.deleted_at IS NULL AND NOT m.tags @> ARRAY['__experience_plan__']
+              LIMIT p_most + 1)
+            UNION ALL
+            (SELECT
+               FROM mnemo.memory AS m
+              WHERE m.org_id = p_org_id AND m.scope = 'public' AND m.scope IN ('public', 'global')
+                AND m.deleted_at IS NULL AND NOT m.tags @> ARRAY['__experience_plan__']
+              LIMIT p_most + 1)
+            UNION ALL
+            (SELECT
+               FROM mnemo.memory AS m
+              WHERE m.org_id = '*' AND m.scope = 'global' AND m.scope IN ('public', 'global')
+                AND m.deleted_at IS NULL AND NOT m.tags @> ARRAY['__experience_plan__']
+              LIMIT p_most + 1)
+            UNION ALL
+            (SELECT
+               FROM mnemo.acl AS a
+              WHERE a.org_id = p_org_id AND a.agent_id = p_agent_id
+              LIMIT p_most + 1)
+            UNION ALL
+            (SELECT
+               FROM mnemo.memory AS m
+              WHERE EXISTS (
+                    SELECT FROM mnemo.delegation AS d
+                     WHERE d.org_id = p_org_id AND d.to_agent_id = p_agent_id
+                       AND d.revoked_at IS NULL AND coalesce(d.expires_at, 'infinity') > p_now)
+                AND m.org_id = p_org_id AND m.deleted_at IS NULL
+                AND NOT m.tags @> ARRAY['__experience_plan__']
+              LIMIT p_most + 1)
+            LIMIT p_most + 1
+          ) AS x
+    ) <= p_most;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._few_visible(text, text, timestamptz, bigint) IS
+    'Whether the agent sees p_most memories at most, plans aside. To whom something is delegated, '
+    'those of the whole organisation count.';
+
+-- part: 496_semantic_lane.sql
+CREATE FUNCTION mnemo._nearest_of(
+    p_model mnemo.vector_model,
+    p_embedding text,
+    p_org_id text,
+    p_ids uuid[],
+    p_global_ids uuid[],
+    p_limit bigint
+)
+RETURNS mnemo._neighbour[]
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+SET enable_seqscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+SET jit = off
+AS $fn$
+DECLARE
+    v_found mnemo._neighbour[];
+BEGIN
+    EXECUTE format(
+        'SELECT array_agg(ROW(n.org_id, n.memory_id, n.distance)::mnemo._neighbour)'
+        '  FROM ('
+        '    SELECT $1 AS org_id, d.memory_id, d.distance FROM mnemo.%1$I($1, $2, $4) AS d'
+        '    UNION ALL'
+        '    SELECT ''*'', d.memory_id, d.distance FROM mnemo.%1$I(''*'', $3, $4) AS d'
+        '     ORDER BY distance, memory_id DESC LIMIT $5'
+        '  ) AS n',
+        '_vector_distances_' || p_model.suffix
+    ) INTO v_found USING p_org_id, p_ids, p_global_ids, p_embedding, p_limit;
+    RETURN v_found;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._nearest_of(
+    mnemo.vector_model, text, text, uuid[], uuid[], bigint
+) IS 'The nearest p_limit of these records that have a vector, exactly.';
+
+CREATE FUNCTION mnemo._nearest_of_few(
+    p_model mnemo.vector_model,
+    p_embedding text,
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz,
+    p_filter mnemo._recall_filter,
+    p_limit bigint,
+    p_most bigint,
+    OUT few boolean,
+    OUT neighbours mnemo._neighbour[]
+)
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+DECLARE
+    v_ids uuid[];
+    v_global_ids uuid[];
+BEGIN
+    EXECUTE format(
+        'SELECT (SELECT count(*) FROM (SELECT FROM mnemo.%1$I AS e WHERE e.org_id = $1'
+        ' LIMIT $2) AS x) + (SELECT count(*) FROM (SELECT FROM mnemo.%1$I AS e'
+        ' WHERE e.org_id = ''*'' LIMIT $2) AS x) < $2', 'vectors_' || p_model.suffix
+    ) INTO few USING p_org_id, p_most + 1;
+    IF few THEN
+        EXECUTE format(
+            'SELECT ARRAY(SELECT e.memory_id FROM mnemo.%1$I AS e WHERE e.org_id = $1),'
+            ' ARRAY(SELECT e.memory_id FROM mnemo.%1$I AS e WHERE e.org_id = ''*'')',
+            'vectors_' || p_model.suffix
+        ) INTO v_ids, v_global_ids USING p_org_id;
+        SELECT array_agg(r.id) FILTER (WHERE r.org_id <> '*'),
+               array_agg(r.id) FILTER (WHERE r.org_id = '*')
+          INTO v_ids, v_global_ids
+          FROM mnemo._readable(p_org_id, p_agent_id, v_ids, v_global_ids, p_now, p_filter) AS r;
+    ELSIF mnemo._few_visible(p_org_id, p_agent_id, p_now, p_most) THEN
+        few := true;
+        SELECT v.ids, v.global_ids INTO v_ids, v_global_ids
+          FROM mnemo._visible_ids(p_org_id, p_agent_id, p_now, p_filter) AS v;
+    END IF;
+    IF few THEN
+        neighbours := mnemo._nearest_of(
+            p_model, p_embedding, p_org_id, v_ids, v_global_ids, p_limit);
+    END IF;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._nearest_of_few(
+    mnemo.vector_model, text, text, text, timestamptz, mnemo._recall_filter, bigint, bigint
+) IS
+    'Where the organisation has p_most vectors at most, or the agent sees p_most memories at most: '
+    'few true, and the nearest p_limit, exactly.';
+
+CREATE FUNCTION mnemo._nearest_by_index(
+    p_model mnemo.vector_model,
+    p_embedding text,
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz,
+    p_filter mnemo._recall_filter,
+    p_limit bigint,
+    p_total double precision
+)
+RETURNS mnemo._neighbour[]
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+-- The index is read in its order, whatever the planner thinks of sorting.
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+SET enable_sort = off
+SET jit = off
+AS $fn$
+DECLARE
+    v_iterative text := current_setting('hnsw.iterative_scan', true);
+    v_breadth text := current_setting('hnsw.ef_search', true);
+    v_cursor refcursor;
+    v_next mnemo._neighbour;
+    v_end boolean := false;
+    v_batch mnemo._neighbour[] := '{}';
+    v_found mnemo._neighbour[] := '{}';
+    v_step integer := 2 * p_limit;
+    v_seen integer := 0;
+BEGIN
+    -- In force for this scan. An error undoes them with all else.
+    PERFORM set_config('hnsw.ef_search',
+        greatest(v_breadth::integer, least(p_limit, 1000))::text, true);
+    IF v_iterative IS NOT NULL THEN
+        PERFORM set_config('hnsw.iterative_scan', 'relaxed_order', true);
+    END IF;
+    OPEN v_cursor NO SCROLL FOR
+        EXECUTE format('SELECT n.org_id, n.memory_id, n.distance FROM mnemo.%I($1, $2) AS n',
+            '_vector_nearest_' || p_model.suffix)
+          USING p_org_id, p_embedding;
+    WHILE NOT v_end LOOP
+        FETCH v_cursor INTO v_next;
+        v_end := NOT FOUND;
+        IF NOT v_end THEN
+            v_batch := array_append(v_batch, v_next);
+            CONTINUE WHEN cardinality(v_batch) < v_step;
+        END IF;
+        v_seen := v_seen + cardinality(v_batch);
+        v_found := v_found || ARRAY(
+            SELECT b
+              FROM unnest(v_batch) AS b
+              JOIN mnemo._readable(p_org_id, p_agent_id,
+                    ARRAY(SELECT o.id FROM unnest(v_batch) AS o WHERE o.org_id <> '*'),
+                    ARRAY(SELECT o.id FROM unnest(v_batch) AS o WHERE o.org_id = '*'),
+                    p_now, p_filter) AS r ON r.id = b.id AND r.org_id = b.org_id
+        );
+        -- A record that the index brings costs as much as a few that are read in order: where those
+        -- that must still come cost more than all, the index is the wrong way.
+        EXIT WHEN cardinality(v_found) >= p_limit OR v_seen >= 1000
+            AND 8.0 * (p_limit - cardinality(v_found)) * v_seen
+                > p_total * greatest(cardinality(v_found), 0.5);
+        v_batch := '{}';
+        v_step := least(2 * v_step, 1000);
+    END LOOP;
+    CLOSE v_cursor;
+    PERFORM set_config('hnsw.ef_search', v_breadth, true);
+    IF v_iterative IS NOT NULL THEN
+        PERFORM set_config('hnsw.iterative_scan', v_iterative, true);
+    END IF;
+    RETURN CASE WHEN cardinality(v_found) >= p_limit THEN v_found END;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._nearest_by_index(
+    mnemo.vector_model, text, text, text, timestamptz, mnemo._recall_filter, bigint,
+    double precision
+) IS
+    'At least p_limit near records in no order, from the index as far as it is worth reading; NULL '
+    'where that is fewer, for the index then does not know what else there is.';
+
+CREATE FUNCTION mnemo._semantic_lane(
+    p_embedding text,
+    p_model text,
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz,
+    p_filter mnemo._recall_filter,
+    p_limit bigint
+)
+RETURNS TABLE (
+    rank bigint,
+    org_id text,
+    id uuid,
+    similarity double precision,
+    distance double precision
+)
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 10
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_model mnemo.vector_model := mnemo._model_of(p_model);
+    v_total double precision := coalesce((
+        SELECT greatest(c.reltuples, 0)
+          FROM pg_class AS c WHERE c.oid = to_regclass('mnemo.vectors_' || v_model.suffix)
+    ), 0);
+    v_few boolean;
+    v_found mnemo._neighbour[];
+BEGIN
+    -- Sorting n records against reading on until p_limit of total have come by: even at the root.
+    SELECT f.few, f.neighbours INTO v_few, v_found
+      FROM mnemo._nearest_of_few(v_model, p_embedding, p_org_id, p_agent_id, p_now, p_filter,
+            p_limit, least(greatest(1000, sqrt(p_limit * v_total)), 20000)::bigint) AS f;
+    IF NOT v_few AND to_regclass(format('mnemo.vectors_%s_embedding_idx', v_model.suffix))
+            IS NOT NULL
+    THEN
+        v_found := mnemo._nearest_by_index(v_model, p_embedding, p_org_id, p_agent_id, p_now,
+            p_filter, p_limit, v_total);
+    END IF;
+    IF NOT v_few AND v_found IS NULL THEN
+        SELECT mnemo._nearest_of(v_model, p_embedding, p_org_id, v.ids, v.global_ids, p_limit)
+          INTO v_found
+          FROM mnemo._visible_ids(p_org_id, p_agent_id, p_now, p_filter) AS v;
+    END IF;
+    RETURN QUERY
+    SELECT row_number() OVER (ORDER BY s.similarity DESC, s.id DESC), s.org_id, s.id, s.similarity,
+           s.distance
+      FROM (
+        SELECT f.org_id, f.id, f.distance, mnemo._round_score(CASE v_model.distance
+                   WHEN 'cosine' THEN 1 - f.distance
+                   WHEN 'l2' THEN 1 / (1 + f.distance)
+                   ELSE -f.distance END) AS similarity
+          FROM unnest(v_found) AS f
+      ) AS s
+     ORDER BY s.similarity DESC, s.id DESC
+     LIMIT p_limit;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._semantic_lane(
+    text, text, text, text, timestamptz, mnemo._recall_filter, bigint
+) IS
+    'The nearest p_limit records by their embeddings: similarity is 1 - distance for cosine, '
+    '1 / (1 + distance) for l2, the product for inner_product; equals newest id first. As many as '
+    'asked for, wherever so many are visible and have one.';
+
 -- part: 518_fusion.sql
 CREATE FUNCTION mnemo._lane_weights()
 RETURNS jsonb
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN '{"lexical": 1, "recency": 0.02}'::jsonb;
+RETURN '{"lexical": 1, "semantic": 1, "recency": 0.02}'::jsonb;
 COMMENT ON FUNCTION mnemo._lane_weights() IS
     'The lanes of strategy hybrid and their default weights.';
 
 CREATE FUNCTION mnemo._weights_problem(
     p_strategy text,
-    p_weights jsonb
+    p_weights jsonb,
+    p_embedding text
 )
 RETURNS mnemo._problem
 LANGUAGE plpgsql STABLE PARALLEL SAFE
@@ -8906,7 +10154,7 @@ BEGIN
         IF NOT mnemo._lane_weights() ? v_lane.key THEN
             RETURN mnemo._argument('p_weights',
                 format('p_weights has the unknown lane %s', mnemo._shown(v_lane.key)),
-                'the lanes are lexical and recency');
+                'the lanes are lexical, semantic and recency');
         ELSIF jsonb_typeof(v_lane.value) <> 'number' THEN
             RETURN mnemo._argument('p_weights',
                 format('p_weights: the weight of %s must be a number; got %s', v_lane.key,
@@ -8917,6 +10165,13 @@ BEGIN
                 format('p_weights: the weight of %s must be from 0 to 1000; got %s', v_lane.key,
                     left(v_lane.value::text, 100)),
                 'pass a number from 0 to 1000, 0 to leave the lane out');
+        ELSIF v_lane.key = 'semantic' AND p_embedding IS NULL THEN
+            IF p_weights ? 'semantic' AND v_lane.value::numeric > 0 THEN
+                RETURN mnemo._argument('p_weights',
+                    'p_weights has the lane semantic, and there is no p_embedding',
+                    'pass the embedding of the question, or leave the lane out');
+            END IF;
+            CONTINUE;
         END IF;
         v_sum := v_sum + v_lane.value::numeric;
     END LOOP;
@@ -8927,22 +10182,25 @@ BEGIN
     RETURN NULL;
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._weights_problem(text, jsonb) IS
+COMMENT ON FUNCTION mnemo._weights_problem(text, jsonb, text) IS
     'The problem of the weights of lanes: another strategy than hybrid, no object, an unknown lane, a '
-    'weight that is no number from 0 to 1000, nothing above 0; NULL for none.';
+    'weight that is no number from 0 to 1000, the lane semantic without an embedding, nothing above '
+    '0; NULL for none.';
 
 CREATE FUNCTION mnemo._fused(
     p_query text,
     p_limit bigint,
     p_depth bigint,
     p_weights jsonb,
+    p_embedding text,
+    p_model text,
     p_org_id text,
     p_agent_id text,
     p_now timestamptz,
     p_filter mnemo._recall_filter
 )
 RETURNS TABLE (rank bigint, org_id text, id uuid, score double precision, explanation jsonb)
-LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 10
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 10
 SET search_path = pg_catalog, mnemo, pg_temp
 SET plan_cache_mode = force_generic_plan
 SET jit = off
@@ -8952,6 +10210,8 @@ AS $fn$
 DECLARE
     v_lexical double precision := p_weights -> 'lexical';
     v_recency double precision := p_weights -> 'recency';
+    v_semantic double precision := CASE WHEN p_embedding IS NULL THEN 0
+        ELSE (p_weights -> 'semantic')::double precision END;
 BEGIN
     RETURN QUERY
     WITH lane AS MATERIALIZED (
@@ -8959,6 +10219,12 @@ BEGIN
                jsonb_build_object('score', l.score, 'terms', l.parts) AS more
           FROM mnemo._lexical_lane(p_query, p_org_id, p_agent_id, p_now, p_filter, p_depth) AS l
          WHERE v_lexical > 0
+        UNION ALL
+        SELECT 'semantic', v_semantic, l.rank, l.org_id, l.id,
+               jsonb_build_object('similarity', l.similarity, 'distance', l.distance)
+          FROM mnemo._semantic_lane(
+                p_embedding, p_model, p_org_id, p_agent_id, p_now, p_filter, p_depth) AS l
+         WHERE v_semantic > 0
         UNION ALL
         SELECT 'recency', v_recency, l.rank, l.org_id, l.id,
                jsonb_build_object('score', l.score, 'age_hours', l.age_hours)
@@ -8980,7 +10246,7 @@ BEGIN
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._fused(
-    text, bigint, bigint, jsonb, text, text, timestamptz, mnemo._recall_filter
+    text, bigint, bigint, jsonb, text, text, text, text, timestamptz, mnemo._recall_filter
 ) IS
     'Weighted reciprocal rank fusion (Cormack, Clarke, Buettcher, SIGIR 2009): the sum of '
     'weight / (60 + rank) over the best p_depth of each lane. A lane is a ranking of records that '
@@ -8991,13 +10257,15 @@ CREATE FUNCTION mnemo._ranked(
     p_limit bigint,
     p_strategy text,
     p_weights jsonb,
+    p_embedding text,
+    p_model text,
     p_org_id text,
     p_agent_id text,
     p_now timestamptz,
     p_filter mnemo._recall_filter
 )
 RETURNS TABLE (rank bigint, org_id text, id uuid, score double precision, explanation jsonb)
-LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 10
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 10
 SET search_path = pg_catalog, mnemo, pg_temp
 SET extra_float_digits = 1
 AS $fn$
@@ -9007,18 +10275,25 @@ BEGIN
         SELECT l.rank, l.org_id, l.id, l.score,
                jsonb_build_object('strategy', 'lexical', 'score', l.score, 'terms', l.parts)
           FROM mnemo._lexical_lane(p_query, p_org_id, p_agent_id, p_now, p_filter, p_limit) AS l;
+    ELSIF p_strategy = 'semantic' THEN
+        RETURN QUERY
+        SELECT l.rank, l.org_id, l.id, l.similarity,
+               jsonb_build_object('strategy', 'semantic', 'score', l.similarity,
+                   'similarity', l.similarity, 'distance', l.distance)
+          FROM mnemo._semantic_lane(
+                p_embedding, p_model, p_org_id, p_agent_id, p_now, p_filter, p_limit) AS l;
     ELSE
         RETURN QUERY
         SELECT f.rank, f.org_id, f.id, f.score, f.explanation
           FROM mnemo._fused(
                 p_query, p_limit, greatest(p_limit, 50), mnemo._lane_weights() || p_weights,
-                p_org_id, p_agent_id, p_now, p_filter) AS f;
+                p_embedding, p_model, p_org_id, p_agent_id, p_now, p_filter) AS f;
     END IF;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._ranked(
-    text, bigint, text, jsonb, text, text, timestamptz, mnemo._recall_filter
-) IS 'The records that strategy lexical or hybrid of mnemo.recall returns, ranked.';
+    text, bigint, text, jsonb, text, text, text, text, timestamptz, mnemo._recall_filter
+) IS 'The records that strategy lexical, semantic or hybrid of mnemo.recall returns, ranked.';
 
 -- part: 519_recall.sql
 CREATE FUNCTION mnemo._recall_problem(
@@ -9031,7 +10306,8 @@ CREATE FUNCTION mnemo._recall_problem(
     p_min_importance double precision,
     p_thread_id text,
     p_source_types text[],
-    p_weights jsonb
+    p_weights jsonb,
+    p_embedding text
 )
 RETURNS mnemo._problem
 LANGUAGE plpgsql STABLE PARALLEL SAFE
@@ -9039,8 +10315,9 @@ SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 BEGIN
     -- Most calls, which need not ask for each argument.
-    IF (p_strategy IN ('hybrid', 'recent', 'exact') OR p_strategy = 'lexical'
-            AND NOT mnemo._is_blank(p_query))
+    IF (p_strategy = 'hybrid' OR p_strategy IN ('recent', 'exact') AND p_embedding IS NULL
+            OR p_strategy = 'semantic' AND p_embedding IS NOT NULL
+            OR p_strategy = 'lexical' AND p_embedding IS NULL AND NOT mnemo._is_blank(p_query))
         AND p_limit BETWEEN 1 AND 1000 AND p_types IS NULL AND p_scope IS NULL AND p_tags IS NULL
         AND p_min_importance IS NULL AND p_thread_id IS NULL AND p_source_types IS NULL
         AND p_weights IS NULL AND coalesce(octet_length(p_query), 0) <= 100000
@@ -9050,7 +10327,15 @@ BEGIN
     RETURN mnemo._first_problem(ARRAY[
         mnemo._label_problem('p_strategy', 'recall_strategy', p_strategy),
         CASE WHEN p_scope IS NOT NULL THEN mnemo._label_problem('p_scope', 'scope', p_scope) END,
-        mnemo._weights_problem(p_strategy, p_weights),
+        mnemo._weights_problem(p_strategy, p_weights, p_embedding),
+        CASE WHEN p_strategy = 'semantic' AND p_embedding IS NULL THEN
+            mnemo._argument('p_embedding', 'p_embedding must not be NULL for strategy semantic',
+                'pass the embedding of the question, or use another strategy')
+        WHEN p_strategy IN ('lexical', 'exact', 'recent') AND p_embedding IS NOT NULL THEN
+            mnemo._argument('p_embedding',
+                format('p_embedding does not apply to strategy %s', p_strategy),
+                'leave it out, or use strategy semantic or hybrid')
+        END,
         CASE WHEN p_strategy = 'lexical' AND mnemo._is_blank(p_query) IS NOT FALSE THEN
             mnemo._argument('p_query',
                 'p_query must not be NULL or blank for strategy lexical; got '
@@ -9068,7 +10353,7 @@ BEGIN
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._recall_problem(
-    text, bigint, text, text[], text, text[], double precision, text, text[], jsonb
+    text, bigint, text, text[], text, text[], double precision, text, text[], jsonb, text
 ) IS 'The first problem of the arguments of mnemo.recall; NULL for none.';
 
 CREATE FUNCTION mnemo.recall(
@@ -9105,7 +10390,8 @@ RETURNS TABLE (
     created_at timestamptz,
     explanation jsonb
 )
-LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 10
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 10
+-- The semantic lane changes settings for its scan, which no parallel plan allows.
 SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
 -- One plan for all arguments: look-ups by key.
@@ -9126,7 +10412,7 @@ BEGIN
         PERFORM mnemo._raise_problem(mnemo._embedding_problem(p_embedding, p_model));
     END IF;
     v_problem := mnemo._recall_problem(p_query, p_limit, p_strategy, p_types, p_scope, p_tags,
-        p_min_importance, p_thread_id, p_source_types, p_weights);
+        p_min_importance, p_thread_id, p_source_types, p_weights, p_embedding);
     IF v_problem.code IS NOT NULL THEN
         PERFORM mnemo._raise_problem(v_problem);
     END IF;
@@ -9153,8 +10439,8 @@ BEGIN
     SELECT r.rank, r.id, m.content, m.agent_id, m.memory_type, m.scope, m.importance, m.tags,
            m.metadata, r.score, m.created_at, r.explanation
       FROM mnemo._ranked(
-            p_query, p_limit, p_strategy, coalesce(p_weights, '{}'), v_caller.org_id,
-            v_caller.agent_id, statement_timestamp(), v_filter) AS r
+            p_query, p_limit, p_strategy, coalesce(p_weights, '{}'), p_embedding, p_model,
+            v_caller.org_id, v_caller.agent_id, statement_timestamp(), v_filter) AS r
       CROSS JOIN LATERAL (
         (SELECT o.* FROM mnemo.memory AS o
           WHERE o.org_id = v_caller.org_id AND o.id = r.id AND r.org_id <> '*' OFFSET 0)
@@ -9172,14 +10458,16 @@ COMMENT ON FUNCTION mnemo.recall(
     'Memories that the acting agent may read and that pass every filter, best first; never plans. '
     'Strategies: lexical ranks by the words of p_query (BM25 over content, subject, entities, '
     'aliases, predicate, tags and location), equals newest first; recent by age with a half-life of '
-    '168 hours; exact is recent with score 1; hybrid, the default, adds weight / (60 + rank) over '
-    'the best 50 (p_limit if more) of the lanes lexical and recency, weights by p_weights, such as '
-    '{"lexical": 1, "recency": 0.02}, its default. lexical needs words; hybrid without words is '
-    'recent; the others do not read p_query. Filters, NULL for none: memory types, scope, tags (any '
+    '168 hours; exact is recent with score 1; semantic by p_embedding, the embedding of the question '
+    'in a model that mnemo.enable_vectors made (p_model NULL: the only one), score: the similarity; '
+    'hybrid, the default, adds weight / (60 + rank) over the best 50 (p_limit if more) of the lanes '
+    'lexical, semantic (if there is an embedding) and recency, weights by p_weights, such as '
+    '{"lexical": 1, "semantic": 1, "recency": 0.02}, its default. lexical needs words; hybrid '
+    'without words and embedding is recent; the others do not read p_query. Filters, NULL for none: memory types, scope, tags (any '
     'of them, all with p_tags_all), least importance, thread, source types, created from p_since '
     'on, before p_until, not after p_as_of. p_limit: 1 to 1000. explanation: the parts of the score. '
-    'Reads only: nothing is counted. Errors: 42501 no access; 22023 bad argument; 54000 over a '
-    'limit; 55000 embedding given but not enabled.';
+    'Reads only: nothing is counted. Errors: 42501 no access; 22023 bad argument, a vector '
+    'that does not fit the model; 54000 over a limit; 55000 embedding given but not enabled.';
 
 -- part: 520_forget.sql
 -- What forgetting does to records whose rows the caller has locked.
@@ -9274,11 +10562,12 @@ BEGIN
     DELETE FROM mnemo.idempotency AS i
      WHERE i.memory_org_id = p_org_id AND i.memory_id = ANY (p_ids);
     GET DIAGNOSTICS idempotency_keys = ROW_COUNT;
+    PERFORM mnemo._drop_embeddings(p_org_id, p_ids);
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._forget_beside(text, uuid[]) IS
     'Removes what other tables hold of people''s words about records: grants, notes of their events, '
-    'idempotency keys.';
+    'idempotency keys; embeddings.';
 
 CREATE FUNCTION mnemo._write_forget_events(
     p_org_id text,
@@ -9815,7 +11104,9 @@ END
 $fn$;
 COMMENT ON FUNCTION mnemo._criteria(jsonb) IS 'Criteria that have no problem, with their types.';
 
--- part: 523_forget_where.sql
+-- part: 523_forget_matching.sql
+-- What forget_where and forget_subject find.
+
 CREATE FUNCTION mnemo._granted_to_delete(
     p_org_id text,
     p_agent_id text,
@@ -9835,6 +11126,61 @@ BEGIN ATOMIC
 END;
 COMMENT ON FUNCTION mnemo._granted_to_delete(text, text, timestamptz) IS
     'The live records of other agents that a grant lets the agent delete.';
+
+CREATE FUNCTION mnemo._deleting_givers(
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz
+)
+RETURNS TABLE (agent_id text)
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT DISTINCT d.root_agent_id
+      FROM mnemo.delegation AS d
+     WHERE d.org_id = p_org_id AND d.to_agent_id = p_agent_id
+       AND d.revoked_at IS NULL AND coalesce(d.expires_at, 'infinity') > p_now
+       AND mnemo._permission_rank(d.permission) >= mnemo._permission_rank('delete');
+END;
+COMMENT ON FUNCTION mnemo._deleting_givers(text, text, timestamptz) IS
+    'The agents on whose rights the agent holds delete by delegations.';
+
+CREATE FUNCTION mnemo._delegated_to_delete(
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz
+)
+RETURNS SETOF mnemo.memory
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT m.*
+      FROM (
+        -- One branch an index.
+        SELECT o.*
+          FROM mnemo._deleting_givers(p_org_id, p_agent_id, p_now) AS g
+          JOIN mnemo.memory AS o ON o.agent_id = g.agent_id
+         WHERE o.org_id = p_org_id AND o.origin_org_id = p_org_id AND o.deleted_at IS NULL
+           AND NOT o.tags @> ARRAY['__experience_plan__']
+        UNION ALL
+        SELECT o.*
+          FROM mnemo._deleting_givers(p_org_id, p_agent_id, p_now) AS g
+          JOIN mnemo.memory AS o ON o.agent_id = g.agent_id
+         WHERE o.org_id = p_org_id AND o.origin_org_id = p_org_id AND o.deleted_at IS NULL
+           AND o.tags @> ARRAY['__experience_plan__']
+        UNION ALL
+        SELECT o.*
+          FROM mnemo._deleting_givers(p_org_id, p_agent_id, p_now) AS g
+          JOIN mnemo.acl AS a ON a.agent_id = g.agent_id
+          JOIN mnemo.memory AS o ON o.id = a.memory_id
+         WHERE a.org_id = p_org_id AND o.org_id = p_org_id AND a.permission = 'share'
+           AND o.deleted_at IS NULL
+      ) AS m
+     WHERE m.agent_id <> p_agent_id AND mnemo._is_live(m, p_now)
+       AND EXISTS (
+            SELECT FROM mnemo._ways(m, p_org_id, p_agent_id, p_now) AS w
+             WHERE mnemo._permission_rank(w.permission) >= mnemo._permission_rank('delete'));
+END;
+COMMENT ON FUNCTION mnemo._delegated_to_delete(text, text, timestamptz) IS
+    'The live records of other agents that a delegation lets the agent delete; one may come twice.';
 
 CREATE FUNCTION mnemo._originated(
     p_org_id text
@@ -9893,6 +11239,10 @@ BEGIN
                 SELECT m.org_id, m.id
                   FROM mnemo._granted_to_delete(p_org_id, p_agent_id, p_now) AS m
                  WHERE mnemo._meets(m, p_criteria, p_strategy)
+                UNION ALL
+                SELECT m.org_id, m.id
+                  FROM mnemo._delegated_to_delete(p_org_id, p_agent_id, p_now) AS m
+                 WHERE mnemo._meets(m, p_criteria, p_strategy)
               ) AS f
              LIMIT p_limit
         );
@@ -9913,6 +11263,10 @@ BEGIN
             SELECT m.org_id, m.id
               FROM mnemo._granted_to_delete(p_org_id, p_agent_id, p_now) AS m
              WHERE mnemo._meets(m, p_criteria, p_strategy)
+            UNION ALL
+            SELECT m.org_id, m.id
+              FROM mnemo._delegated_to_delete(p_org_id, p_agent_id, p_now) AS m
+             WHERE mnemo._meets(m, p_criteria, p_strategy)
           ) AS f
          LIMIT p_limit
     );
@@ -9922,8 +11276,9 @@ COMMENT ON FUNCTION mnemo._matching(
     text, text, mnemo._forget_criteria, text, boolean, bigint, timestamptz
 ) IS
     'The records that meet the criteria and that the agent may forget by the strategy, at most '
-    'p_limit (NULL: all); with p_whole all that the organisation wrote.';
+    'p_limit (NULL: all), some twice; with p_whole all that the organisation wrote.';
 
+-- part: 525_forget_where.sql
 CREATE FUNCTION mnemo._still_matching(
     p_org_id text,
     p_agent_id text,
@@ -9942,7 +11297,7 @@ AS $fn$
 BEGIN
     RETURN ARRAY(
         SELECT ROW(m.org_id, m.id)::mnemo._record_key
-          FROM unnest(p_keys) AS k(org_id, id)
+          FROM (SELECT DISTINCT u.org_id, u.id FROM unnest(p_keys) AS u(org_id, id)) AS k
           JOIN mnemo.memory AS m ON m.org_id = k.org_id AND m.id = k.id
          WHERE mnemo._meets(m, p_criteria, p_strategy)
            AND (p_whole OR (m.org_id, m.id) IN (
@@ -10038,29 +11393,46 @@ COMMENT ON FUNCTION mnemo.forget_where(jsonb, text, text, text, bigint) IS
     'access; 22023 no criterion, unknown criterion, bad value, unknown strategy, bad p_limit; '
     '54000 over 100 tags, a tag or name over 256 characters.';
 
--- part: 524_forget_subject.sql
+-- part: 526_forget_subject.sql
 CREATE FUNCTION mnemo._forget_tag_delegations(
     p_org_id text,
     p_agent_id text,
-    p_subject text
+    p_actor_agent_id text,
+    p_subject text,
+    OUT delegations bigint,
+    OUT notes bigint
 )
-RETURNS bigint
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
-    v_removed bigint;
+    v_head mnemo.delegation;
 BEGIN
-    DELETE FROM mnemo.delegation AS d
-     WHERE d.org_id = p_org_id AND (p_agent_id IS NULL OR d.from_agent_id = p_agent_id)
-       AND d.tag IS NOT NULL AND mnemo._names_subject(NULL, '{}', ARRAY[d.tag], p_subject);
-    GET DIAGNOSTICS v_removed = ROW_COUNT;
-    RETURN v_removed;
+    delegations := 0;
+    FOR v_head IN
+        DELETE FROM mnemo.delegation AS d
+         WHERE d.org_id = p_org_id AND d.head_id IS NULL AND d.tag IS NOT NULL
+           AND (p_agent_id IS NULL OR d.from_agent_id = p_agent_id)
+           AND mnemo._names_subject(NULL, '{}', ARRAY[d.tag], p_subject)
+        RETURNING d.*
+    LOOP
+        delegations := delegations + 1;
+        PERFORM mnemo._delegation_event(v_head, 'memory_unshare', p_actor_agent_id, '{}');
+    END LOOP;
+    -- The event of a delegation has the tag as its note.
+    DELETE FROM mnemo.event_note AS n
+     USING mnemo.event AS e
+     WHERE e.memory_org_id = p_org_id AND e.memory_id IS NULL AND e.org_id = p_org_id
+       AND (p_agent_id IS NULL OR e.agent_id = p_agent_id)
+       AND n.org_id = e.org_id AND n.event_id = e.id
+       AND mnemo._names_subject(NULL, '{}', ARRAY[n.note], p_subject);
+    GET DIAGNOSTICS notes = ROW_COUNT;
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._forget_tag_delegations(text, text, text) IS
+COMMENT ON FUNCTION mnemo._forget_tag_delegations(text, text, text, text) IS
     'Removes the delegations of the tag subject:name, given by the agent or (NULL) by anybody of '
-    'the organisation, with those passed on from them; returns how many were given directly.';
+    'the organisation, with what was passed on from them, and the notes that name the tag; writes '
+    'an event for each.';
 
 CREATE FUNCTION mnemo.forget_subject(
     p_subject text,
@@ -10077,7 +11449,7 @@ DECLARE
     v_subject text := mnemo._data_subject(p_subject);
     v_whole boolean;
     v_counts mnemo._forget_counts;
-    v_delegations bigint;
+    v_tags record;
 BEGIN
     SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
     PERFORM mnemo._raise_problem(mnemo._first_problem(ARRAY[
@@ -10094,15 +11466,16 @@ BEGIN
             ROW(NULL, NULL, NULL, NULL, NULL, NULL, v_subject)::mnemo._forget_criteria,
             'redact', v_whole, NULL),
         'redact', v_caller.org_id, v_caller.agent_id);
-    v_delegations := mnemo._forget_tag_delegations(v_caller.org_id,
-        CASE WHEN v_whole THEN NULL ELSE v_caller.agent_id END, v_subject);
+    SELECT * INTO v_tags
+      FROM mnemo._forget_tag_delegations(v_caller.org_id,
+          CASE WHEN v_whole THEN NULL ELSE v_caller.agent_id END, v_caller.agent_id, v_subject);
     RETURN QUERY
     SELECT e.rank, e.kind, e.erased
       FROM (VALUES
         (1::bigint, 'memories', v_counts.memories), (2, 'plans', v_counts.plans),
-        (3, 'grants', v_counts.grants), (4, 'notes', v_counts.notes),
+        (3, 'grants', v_counts.grants), (4, 'notes', v_counts.notes + v_tags.notes),
         (5, 'terms', v_counts.terms), (6, 'signatures', v_counts.signatures),
-        (7, 'idempotency_keys', v_counts.idempotency_keys), (8, 'delegations', v_delegations)
+        (7, 'idempotency_keys', v_counts.idempotency_keys), (8, 'delegations', v_tags.delegations)
       ) AS e(rank, kind, erased)
      ORDER BY e.rank;
 END
@@ -12427,8 +13800,13 @@ BEGIN ATOMIC
          ' AND v.seq = r.seq AND v.hash = r.hash))', NULL),
         (11, 'idempotency', false, ARRAY['t.org_id', 't.agent_id', 't.key'], 't.org_id = $1',
          'e.memory_org_id = r.memory_org_id AND e.memory_id = r.memory_id', NULL),
-        (12, 'role_level', false, ARRAY['t.role_name'], NULL, 'e.level = r.level', NULL),
-        (13, 'role_binding', false,
+        (12, 'vector_model', false, ARRAY['t.name'], 'true',
+         'e.dimensions = r.dimensions AND e.distance = r.distance',
+         '(mnemo._model_problem(r.name, r.dimensions, r.distance)).message'),
+        (13, 'embedding', false, ARRAY['t.model', 't.org_id', 't.memory_id'], 'true', NULL, NULL),
+        (14, 'embedding', true, ARRAY['t.model', 't.org_id', 't.memory_id'], 'true', NULL, NULL),
+        (15, 'role_level', false, ARRAY['t.role_name'], NULL, 'e.level = r.level', NULL),
+        (16, 'role_binding', false,
          ARRAY['t.org_id', 't.role_name', 'coalesce(t.agent_id, '''')'], 't.org_id = $1', 'true',
          NULL)
       ) AS s(place, table_name, global, keys, one, same, wrong)
@@ -12488,6 +13866,7 @@ SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_table regclass := format('mnemo.%I', p_section.table_name)::regclass;
+    v_source text := v_table::text;
     v_floats text;
     v_after text;
 BEGIN
@@ -12505,12 +13884,17 @@ BEGIN
           LEFT JOIN pg_attribute AS a
             ON a.attrelid = v_table AND k.key = 't.' || a.attname;
     END IF;
+    IF p_section.table_name = 'embedding' THEN
+        v_source := format('mnemo._embedding_page(%s, %s, $3, %L)',
+            CASE WHEN p_all THEN 'NULL' ELSE '$1' END,
+            CASE WHEN p_first THEN 'NULL' ELSE '$2' END, p_section.global);
+    END IF;
     RETURN format('SELECT to_jsonb(t)%s AS item, ARRAY[%s] AS keys FROM %s AS t WHERE %s AND %s'
             ' ORDER BY %s LIMIT $3',
         ' || jsonb_build_object(' || v_floats || ')',
         (SELECT string_agg(format('(%s)::text', k.key), ', ' ORDER BY k.place)
            FROM unnest(p_section.keys) WITH ORDINALITY AS k(key, place)),
-        v_table, CASE WHEN p_all THEN 'true' ELSE p_section.one END, coalesce(v_after, 'true'),
+        v_source, CASE WHEN p_all THEN 'true' ELSE p_section.one END, coalesce(v_after, 'true'),
         array_to_string(p_section.keys, ', '));
 END
 $fn$;
@@ -12628,7 +14012,7 @@ $fn$;
 COMMENT ON FUNCTION mnemo.export_records(text, text, bigint, boolean) IS
     'A page of an export, a line of JSON a row: settings, records (plans, deleted, quarantined '
     'and redacted ones too) with ids, nonces and hashes, grants, delegations, events with notes, '
-    'heads of chains, idempotency keys, and with p_roles the levels and bindings of roles. '
+    'heads of chains, idempotency keys, embeddings and their models, and with p_roles the levels and bindings of roles. '
     'p_org_id NULL: all organisations; else that one and the global records that it wrote. '
     'p_last: the last record of the page before, NULL for the first page. At most p_limit rows, '
     'and none after 4 MB; no row: the export is complete. All pages in one REPEATABLE READ '
@@ -12806,6 +14190,10 @@ DECLARE
     v_states text[];
     v_new jsonb[];
 BEGIN
+    IF p_table = 'embedding' THEN
+        RETURN QUERY SELECT e.place, e.status, e.error FROM mnemo._import_embeddings(p_rows) AS e;
+        RETURN;
+    END IF;
     SELECT s.* INTO v_section
       FROM mnemo._export_sections() AS s WHERE s.table_name = p_table AND NOT s.global;
     EXECUTE format(
@@ -12829,6 +14217,8 @@ BEGIN
     );
     IF cardinality(v_new) > 0 AND p_table IN ('role_level', 'role_binding') THEN
         PERFORM mnemo._import_roles(p_table, v_new);
+    ELSIF cardinality(v_new) > 0 AND p_table = 'vector_model' THEN
+        PERFORM mnemo._import_models(v_new);
     ELSIF cardinality(v_new) > 0 THEN
         EXECUTE format(
             'INSERT INTO mnemo.%1$I SELECT r.* FROM unnest($1) WITH ORDINALITY AS u(item, place)'
@@ -13314,6 +14704,9 @@ BEGIN
            AND NOT EXISTS (
                 SELECT FROM mnemo.delegation AS c
                  WHERE c.org_id = e.org_id AND c.parent_id = e.id)
+           AND NOT EXISTS (
+                SELECT FROM mnemo.delegation AS c
+                 WHERE c.org_id = e.org_id AND c.head_id = e.id)
          LIMIT p_limit
            FOR UPDATE SKIP LOCKED
      );
@@ -15022,7 +16415,7 @@ BEGIN
             mnemo._argument('p_outcome_score', 'p_outcome_score must not be NULL',
                 'pass how well the plan worked, from 0 to 1')
         END,
-        mnemo._embedding_problem(p_input.embedding, p_input.model),
+        mnemo._plan_embedding_problem(p_input.embedding, p_input.model),
         mnemo._list_problem('p_steps', p_input.steps, 1000, NULL, 'steps'),
         mnemo._list_problem('p_chunk_ids', p_input.chunk_ids, 10000, NULL, 'chunk ids'),
         mnemo._scope_problem(p_level, p_input.scope),
@@ -15920,7 +17313,7 @@ RETURNS TABLE (
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 50
 SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
--- What share of records are plans the planner does not know, and it must not sort them all for a page.
+-- The planner does not know what share of records are plans, and is not to sort all for a page.
 SET enable_sort = off
 SET jit = off
 AS $fn$

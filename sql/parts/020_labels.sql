@@ -35,7 +35,8 @@ RETURN CASE p_set
     ]
     WHEN 'retention_status' THEN ARRAY['removed', 'broken']
     WHEN 'level' THEN ARRAY['application', 'tenant', 'admin']
-    WHEN 'recall_strategy' THEN ARRAY['lexical', 'hybrid', 'exact', 'recent']
+    WHEN 'recall_strategy' THEN ARRAY['lexical', 'semantic', 'hybrid', 'exact', 'recent']
+    WHEN 'vector_distance' THEN ARRAY['cosine', 'l2', 'inner_product']
     WHEN 'forget_strategy' THEN ARRAY['soft_delete', 'hard_delete', 'archive', 'redact']
     WHEN 'forget_status' THEN ARRAY['deleted', 'removed', 'archived', 'redacted']
     WHEN 'erased_kind' THEN ARRAY[
@@ -45,6 +46,8 @@ RETURN CASE p_set
     WHEN 'sweep_task' THEN ARRAY[
         'expired', 'purged', 'grants', 'delegations', 'idempotency_keys', 'terms', 'events'
     ]
+    WHEN 'delegation_status' THEN ARRAY['active', 'expired', 'revoked']
+    WHEN 'delegation_direction' THEN ARRAY['given', 'received']
     WHEN 'touch_status' THEN ARRAY['touched', 'busy']
     WHEN 'guard' THEN ARRAY['strict', 'meaning', 'off']
     WHEN 'recall_reason' THEN ARRAY[

@@ -4,7 +4,7 @@ RETURN ARRAY[
     'configure', 'grant_access', 'revoke_access', 'bind_role', 'unbind_role',
     'export_records', 'import_records', 'read_events', 'seal', 'retain_events', 'chain_heads',
     'sweep',
-    'health', 'rebuild_signatures',
+    'health', 'rebuild_signatures', 'enable_vectors', 'disable_vectors', 'refresh_models',
     'release', 'purge', 'set_poisoning_rule', 'remove_poisoning_rule', 'poisoning_rules'
 ];
 COMMENT ON FUNCTION mnemo._admin_functions() IS

@@ -209,22 +209,6 @@ COMMENT ON FUNCTION mnemo._tags_problem(text[]) IS
     'The problem of a caller''s tags: over 100, longer than 256 characters, NULL or blank elements, '
     'the reserved tag; NULL for none.';
 
-CREATE FUNCTION mnemo._embedding_problem(
-    p_embedding text,
-    p_model text
-)
-RETURNS mnemo._problem
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE WHEN p_embedding IS NOT NULL OR p_model IS NOT NULL THEN ROW(
-    '55000',
-    CASE WHEN p_embedding IS NOT NULL THEN 'p_embedding' ELSE 'p_model' END
-        || ' cannot be used: embeddings are not enabled in this database',
-    CASE WHEN p_embedding IS NOT NULL THEN 'p_embedding' ELSE 'p_model' END,
-    'leave p_embedding and p_model out'
-)::mnemo._problem END;
-COMMENT ON FUNCTION mnemo._embedding_problem(text, text) IS
-    'The problem of an embedding given to a database without embeddings; NULL when none is given.';
-
 CREATE FUNCTION mnemo._distinct(
     p_list text[]
 )

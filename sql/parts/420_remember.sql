@@ -275,6 +275,7 @@ BEGIN
         END IF;
     END IF;
     PERFORM mnemo._write_memories(ARRAY[v_record], 'memory_write');
+    PERFORM mnemo._store_embedding(p_embedding, p_model, v_record.org_id, v_record.id);
     RETURN QUERY
     SELECT v_record.id, v_record.content_hash,
            CASE WHEN v_record.quarantined THEN 'quarantined' ELSE 'stored' END;

@@ -8,7 +8,8 @@ CREATE FUNCTION mnemo._recall_problem(
     p_min_importance double precision,
     p_thread_id text,
     p_source_types text[],
-    p_weights jsonb
+    p_weights jsonb,
+    p_embedding text
 )
 RETURNS mnemo._problem
 LANGUAGE plpgsql STABLE PARALLEL SAFE
@@ -16,8 +17,9 @@ SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 BEGIN
     -- Most calls, which need not ask for each argument.
-    IF (p_strategy IN ('hybrid', 'recent', 'exact') OR p_strategy = 'lexical'
-            AND NOT mnemo._is_blank(p_query))
+    IF (p_strategy = 'hybrid' OR p_strategy IN ('recent', 'exact') AND p_embedding IS NULL
+            OR p_strategy = 'semantic' AND p_embedding IS NOT NULL
+            OR p_strategy = 'lexical' AND p_embedding IS NULL AND NOT mnemo._is_blank(p_query))
         AND p_limit BETWEEN 1 AND 1000 AND p_types IS NULL AND p_scope IS NULL AND p_tags IS NULL
         AND p_min_importance IS NULL AND p_thread_id IS NULL AND p_source_types IS NULL
         AND p_weights IS NULL AND coalesce(octet_length(p_query), 0) <= 100000
@@ -27,7 +29,15 @@ BEGIN
     RETURN mnemo._first_problem(ARRAY[
         mnemo._label_problem('p_strategy', 'recall_strategy', p_strategy),
         CASE WHEN p_scope IS NOT NULL THEN mnemo._label_problem('p_scope', 'scope', p_scope) END,
-        mnemo._weights_problem(p_strategy, p_weights),
+        mnemo._weights_problem(p_strategy, p_weights, p_embedding),
+        CASE WHEN p_strategy = 'semantic' AND p_embedding IS NULL THEN
+            mnemo._argument('p_embedding', 'p_embedding must not be NULL for strategy semantic',
+                'pass the embedding of the question, or use another strategy')
+        WHEN p_strategy IN ('lexical', 'exact', 'recent') AND p_embedding IS NOT NULL THEN
+            mnemo._argument('p_embedding',
+                format('p_embedding does not apply to strategy %s', p_strategy),
+                'leave it out, or use strategy semantic or hybrid')
+        END,
         CASE WHEN p_strategy = 'lexical' AND mnemo._is_blank(p_query) IS NOT FALSE THEN
             mnemo._argument('p_query',
                 'p_query must not be NULL or blank for strategy lexical; got '
@@ -45,7 +55,7 @@ BEGIN
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._recall_problem(
-    text, bigint, text, text[], text, text[], double precision, text, text[], jsonb
+    text, bigint, text, text[], text, text[], double precision, text, text[], jsonb, text
 ) IS 'The first problem of the arguments of mnemo.recall; NULL for none.';
 
 CREATE FUNCTION mnemo.recall(
@@ -82,7 +92,8 @@ RETURNS TABLE (
     created_at timestamptz,
     explanation jsonb
 )
-LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 10
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 10
+-- The semantic lane changes settings for its scan, which no parallel plan allows.
 SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
 -- One plan for all arguments: look-ups by key.
@@ -103,7 +114,7 @@ BEGIN
         PERFORM mnemo._raise_problem(mnemo._embedding_problem(p_embedding, p_model));
     END IF;
     v_problem := mnemo._recall_problem(p_query, p_limit, p_strategy, p_types, p_scope, p_tags,
-        p_min_importance, p_thread_id, p_source_types, p_weights);
+        p_min_importance, p_thread_id, p_source_types, p_weights, p_embedding);
     IF v_problem.code IS NOT NULL THEN
         PERFORM mnemo._raise_problem(v_problem);
     END IF;
@@ -130,8 +141,8 @@ BEGIN
     SELECT r.rank, r.id, m.content, m.agent_id, m.memory_type, m.scope, m.importance, m.tags,
            m.metadata, r.score, m.created_at, r.explanation
       FROM mnemo._ranked(
-            p_query, p_limit, p_strategy, coalesce(p_weights, '{}'), v_caller.org_id,
-            v_caller.agent_id, statement_timestamp(), v_filter) AS r
+            p_query, p_limit, p_strategy, coalesce(p_weights, '{}'), p_embedding, p_model,
+            v_caller.org_id, v_caller.agent_id, statement_timestamp(), v_filter) AS r
       CROSS JOIN LATERAL (
         (SELECT o.* FROM mnemo.memory AS o
           WHERE o.org_id = v_caller.org_id AND o.id = r.id AND r.org_id <> '*' OFFSET 0)
@@ -149,11 +160,13 @@ COMMENT ON FUNCTION mnemo.recall(
     'Memories that the acting agent may read and that pass every filter, best first; never plans. '
     'Strategies: lexical ranks by the words of p_query (BM25 over content, subject, entities, '
     'aliases, predicate, tags and location), equals newest first; recent by age with a half-life of '
-    '168 hours; exact is recent with score 1; hybrid, the default, adds weight / (60 + rank) over '
-    'the best 50 (p_limit if more) of the lanes lexical and recency, weights by p_weights, such as '
-    '{"lexical": 1, "recency": 0.02}, its default. lexical needs words; hybrid without words is '
-    'recent; the others do not read p_query. Filters, NULL for none: memory types, scope, tags (any '
+    '168 hours; exact is recent with score 1; semantic by p_embedding, the embedding of the question '
+    'in a model that mnemo.enable_vectors made (p_model NULL: the only one), score: the similarity; '
+    'hybrid, the default, adds weight / (60 + rank) over the best 50 (p_limit if more) of the lanes '
+    'lexical, semantic (if there is an embedding) and recency, weights by p_weights, such as '
+    '{"lexical": 1, "semantic": 1, "recency": 0.02}, its default. lexical needs words; hybrid '
+    'without words and embedding is recent; the others do not read p_query. Filters, NULL for none: memory types, scope, tags (any '
     'of them, all with p_tags_all), least importance, thread, source types, created from p_since '
     'on, before p_until, not after p_as_of. p_limit: 1 to 1000. explanation: the parts of the score. '
-    'Reads only: nothing is counted. Errors: 42501 no access; 22023 bad argument; 54000 over a '
-    'limit; 55000 embedding given but not enabled.';
+    'Reads only: nothing is counted. Errors: 42501 no access; 22023 bad argument, a vector '
+    'that does not fit the model; 54000 over a limit; 55000 embedding given but not enabled.';

@@ -90,11 +90,12 @@ BEGIN
     DELETE FROM mnemo.idempotency AS i
      WHERE i.memory_org_id = p_org_id AND i.memory_id = ANY (p_ids);
     GET DIAGNOSTICS idempotency_keys = ROW_COUNT;
+    PERFORM mnemo._drop_embeddings(p_org_id, p_ids);
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._forget_beside(text, uuid[]) IS
     'Removes what other tables hold of people''s words about records: grants, notes of their events, '
-    'idempotency keys.';
+    'idempotency keys; embeddings.';
 
 CREATE FUNCTION mnemo._write_forget_events(
     p_org_id text,

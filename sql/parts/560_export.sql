@@ -54,8 +54,13 @@ BEGIN ATOMIC
          ' AND v.seq = r.seq AND v.hash = r.hash))', NULL),
         (11, 'idempotency', false, ARRAY['t.org_id', 't.agent_id', 't.key'], 't.org_id = $1',
          'e.memory_org_id = r.memory_org_id AND e.memory_id = r.memory_id', NULL),
-        (12, 'role_level', false, ARRAY['t.role_name'], NULL, 'e.level = r.level', NULL),
-        (13, 'role_binding', false,
+        (12, 'vector_model', false, ARRAY['t.name'], 'true',
+         'e.dimensions = r.dimensions AND e.distance = r.distance',
+         '(mnemo._model_problem(r.name, r.dimensions, r.distance)).message'),
+        (13, 'embedding', false, ARRAY['t.model', 't.org_id', 't.memory_id'], 'true', NULL, NULL),
+        (14, 'embedding', true, ARRAY['t.model', 't.org_id', 't.memory_id'], 'true', NULL, NULL),
+        (15, 'role_level', false, ARRAY['t.role_name'], NULL, 'e.level = r.level', NULL),
+        (16, 'role_binding', false,
          ARRAY['t.org_id', 't.role_name', 'coalesce(t.agent_id, '''')'], 't.org_id = $1', 'true',
          NULL)
       ) AS s(place, table_name, global, keys, one, same, wrong)
@@ -115,6 +120,7 @@ SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_table regclass := format('mnemo.%I', p_section.table_name)::regclass;
+    v_source text := v_table::text;
     v_floats text;
     v_after text;
 BEGIN
@@ -132,12 +138,17 @@ BEGIN
           LEFT JOIN pg_attribute AS a
             ON a.attrelid = v_table AND k.key = 't.' || a.attname;
     END IF;
+    IF p_section.table_name = 'embedding' THEN
+        v_source := format('mnemo._embedding_page(%s, %s, $3, %L)',
+            CASE WHEN p_all THEN 'NULL' ELSE '$1' END,
+            CASE WHEN p_first THEN 'NULL' ELSE '$2' END, p_section.global);
+    END IF;
     RETURN format('SELECT to_jsonb(t)%s AS item, ARRAY[%s] AS keys FROM %s AS t WHERE %s AND %s'
             ' ORDER BY %s LIMIT $3',
         ' || jsonb_build_object(' || v_floats || ')',
         (SELECT string_agg(format('(%s)::text', k.key), ', ' ORDER BY k.place)
            FROM unnest(p_section.keys) WITH ORDINALITY AS k(key, place)),
-        v_table, CASE WHEN p_all THEN 'true' ELSE p_section.one END, coalesce(v_after, 'true'),
+        v_source, CASE WHEN p_all THEN 'true' ELSE p_section.one END, coalesce(v_after, 'true'),
         array_to_string(p_section.keys, ', '));
 END
 $fn$;
@@ -255,7 +266,7 @@ $fn$;
 COMMENT ON FUNCTION mnemo.export_records(text, text, bigint, boolean) IS
     'A page of an export, a line of JSON a row: settings, records (plans, deleted, quarantined '
     'and redacted ones too) with ids, nonces and hashes, grants, delegations, events with notes, '
-    'heads of chains, idempotency keys, and with p_roles the levels and bindings of roles. '
+    'heads of chains, idempotency keys, embeddings and their models, and with p_roles the levels and bindings of roles. '
     'p_org_id NULL: all organisations; else that one and the global records that it wrote. '
     'p_last: the last record of the page before, NULL for the first page. At most p_limit rows, '
     'and none after 4 MB; no row: the export is complete. All pages in one REPEATABLE READ '

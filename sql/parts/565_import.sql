@@ -166,6 +166,10 @@ DECLARE
     v_states text[];
     v_new jsonb[];
 BEGIN
+    IF p_table = 'embedding' THEN
+        RETURN QUERY SELECT e.place, e.status, e.error FROM mnemo._import_embeddings(p_rows) AS e;
+        RETURN;
+    END IF;
     SELECT s.* INTO v_section
       FROM mnemo._export_sections() AS s WHERE s.table_name = p_table AND NOT s.global;
     EXECUTE format(
@@ -189,6 +193,8 @@ BEGIN
     );
     IF cardinality(v_new) > 0 AND p_table IN ('role_level', 'role_binding') THEN
         PERFORM mnemo._import_roles(p_table, v_new);
+    ELSIF cardinality(v_new) > 0 AND p_table = 'vector_model' THEN
+        PERFORM mnemo._import_models(v_new);
     ELSIF cardinality(v_new) > 0 THEN
         EXECUTE format(
             'INSERT INTO mnemo.%1$I SELECT r.* FROM unnest($1) WITH ORDINALITY AS u(item, place)'

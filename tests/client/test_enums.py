@@ -17,6 +17,7 @@ SETS: dict[str, type[StrEnum]] = {
     "source_type": types.SourceType,
     "permission": types.Permission,
     "recall_strategy": types.RecallStrategy,
+    "vector_distance": types.VectorDistance,
     "guard": types.Guard,
     "guard_class": types.GuardClass,
     "recall_reason": types.RecallReason,

@@ -22,22 +22,32 @@ NAME = "^_?[a-z][a-z0-9_]*$"
 # They read no data and look at nobody.
 PURE = {"version", "signature_tokens", "guard_tokens", "jaccard", "canonical_predicate"}
 READING = {
-    "setting", "get_memories", "recall", "check_permission", "recall_plan", "recall_plans",
+    "delegations", "setting", "get_memories", "recall", "check_permission", "recall_plan", "recall_plans",
     "explain_recall_plan", "get_plan", "list_plans", "export_records", "read_events",
     "history", "quarantined", "poisoning_rules", "verify_chain", "export_chain", "chain_heads",
 }  # fmt: skip
 WRITING = {
-    "configure", "grant_access", "revoke_access", "bind_role", "unbind_role",
+    "delegate", "revoke_delegation", "configure", "grant_access", "revoke_access", "bind_role", "unbind_role",
     "remember", "forget", "share", "unshare", "remember_plan", "remember_plans", "import_records",
     "seal", "retain_events", "forget_where", "forget_subject", "sweep", "touch", "log_read",
     "update_memory", "remember_many", "release", "purge", "set_poisoning_rule",
-    "remove_poisoning_rule",
+    "remove_poisoning_rule", "enable_vectors", "disable_vectors", "refresh_models",
 }  # fmt: skip
 # Tables whose key does not start with org_id, with the reason.
-WITHOUT_ORGANISATION = {"role_level": "roles belong to the server, their level to the database"}
+WITHOUT_ORGANISATION = {
+    "role_level": "roles belong to the server, their level to the database",
+    "vector_model": "models belong to the database",
+}
 # Functions that put together SQL: GRANT and REVOKE, which take no parameters, and statements over
-# each table that an export holds, of names in the catalog alone.
-DYNAMIC = {"_grant_level", "_revoke_all", "_grant_all", "export_records", "_import_rows"}
+# each table that an export holds, of names in the catalog alone. The objects of an embedding model
+# are named by a hash of its name.
+DYNAMIC = {
+    "_grant_level", "_revoke_all", "_grant_all", "export_records", "_import_rows",
+    "_make_vector_functions", "_drop_vector_functions", "_make_vector_table", "_make_vector_index",
+    "_close_vectors", "disable_vectors", "_vector_problem", "_store_embeddings",
+    "_drop_embeddings", "_copy_embeddings", "_embedding_page", "_import_embeddings", "_nearest_of",
+    "_nearest_of_few", "_nearest_by_index",
+}  # fmt: skip
 # What parameters, results and columns are made of, for every driver to know.
 API_TYPES = {
     "text", "bigint", "double precision", "boolean", "timestamp with time zone", "interval",
@@ -203,7 +213,8 @@ def who_calls_is_not_asked_in_a_parallel_worker(conn: Connection) -> list[tuple[
         conn,
         f"SELECT p.proname, p.proparallel {FUNCTIONS} AND left(p.proname, 1) <> '_'"
         f" AND p.proparallel <> CASE WHEN p.proname IN {listed(PURE)} THEN 's'"
-        " WHEN p.provolatile = 'v' THEN 'u' ELSE 'r' END::\"char\"",
+        # The semantic lane changes settings for its scan, which no parallel plan allows.
+        " WHEN p.provolatile = 'v' OR p.proname = 'recall' THEN 'u' ELSE 'r' END::\"char\"",
     )
 
 

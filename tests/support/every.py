@@ -26,6 +26,9 @@ VALUES: dict[str, Any] = {
     "b": ["password"],
     "bind_role.agent_id": "cem",
     "changes": Jsonb({"tags": ["changed"]}),
+    "dimensions": 3,
+    "disable_vectors.model": "to go",
+    "enable_vectors.model": "to stay",
     "chunk_ids": ["c"],
     "content": "a memory of every function",
     "criteria": Jsonb({"tags": ["every"]}),
@@ -43,6 +46,7 @@ VALUES: dict[str, Any] = {
     "steps": ["a"],
     "subject": "every subject",
     "text": "Works at",
+    "to_agent": "cem",
     "to_agents": ["cem"],
     "unbind_role.agent_id": "ben",
     "value": "0.75",
@@ -74,10 +78,19 @@ def prepare(conn: psycopg.Connection) -> list[Call]:
     conn.execute("SELECT mnemo.grant_access(%s, 'application')", [APPLICATION])
     conn.execute("SELECT mnemo.grant_access(%s, 'tenant')", [TENANT])
     conn.execute("SELECT mnemo.bind_role(%s, 'acme', 'ben')", [TENANT])
-    row(conn, "remember", content="another memory", ttl="1 year", **WHO)
+    row(conn, "remember", content="another memory", ttl="1 year", tags=["every"],
+        subject="every subject", **WHO)  # fmt: skip
     plan = row(conn, "remember_plan", **_PLAN, **WHO)["id"]
     rows(conn, "share", id=plan, to_agents=["ben"], **WHO)
+    delegation = row(conn, "delegate", to_agent="ben", **WHO)["delegate"]
     conn.execute("SELECT mnemo.set_poisoning_rule('silver', ' buy silver ', 0.6)")
+    _VECTORS.clear()
+    if scalar(conn, "SELECT count(*) FROM pg_available_extensions WHERE name = 'vector'"):
+        conn.execute("CREATE EXTENSION IF NOT EXISTS vector")
+        for model in ("to go", "to stay"):
+            conn.execute("SELECT mnemo.enable_vectors(%s, 3)", [model])
+    else:
+        _VECTORS.update(("enable_vectors", "disable_vectors"))
     held = [row(conn, "remember", content=f"buy silver {n}", **WHO)["id"] for n in range(2)]
     conn.execute("SELECT mnemo.configure('guard', 'off')")
     exported = [json.loads(line["record"]) for line in rows(conn, "export_records")]
@@ -91,11 +104,13 @@ def prepare(conn: psycopg.Connection) -> list[Call]:
         "ids": [plan],
         "purge.id": held[0],
         "release.id": held[1],
+        "revoke_delegation.id": delegation,
         "role": TENANT,
         "grant_access.role": APPLICATION,
         "grant_access.level": "admin",
     }
-    return [_call(values, *found) for found in conn.execute(_FUNCTIONS)]
+    found = conn.execute(_FUNCTIONS).fetchall()
+    return [_call(values, *each) for each in found if each[0] not in _VECTORS]
 
 
 def drop_roles(conn: psycopg.Connection) -> None:
@@ -130,5 +145,7 @@ def _call(
     return Call(function, volatile, arguments)
 
 
+# Functions that a server without pgvector cannot run.
+_VECTORS: set[str] = set()
 # Whose agent_id and org_id say what it is about.
-_ABOUT = {"configure", "setting"}
+_ABOUT = {"configure", "setting", "set_poisoning_rule", "remove_poisoning_rule"}
