@@ -330,6 +330,9 @@ def _contents() -> Iterator[Case]:
     for function in ("remember", "recall", "remember_plan"):
         yield Case(function, {"model": "m"}, "55000", "p_model")
     for weights in ("{}", '{"recency": 1}', "null", "[]"):
+        arguments = {"weights": weights, "strategy": "recent"}
+        yield Case("recall", arguments, "22023", "p_weights")
+    for weights in ("null", "[]", '{"recency": -1}', '{"tags": 1}'):
         yield Case("recall", {"weights": weights}, "22023", "p_weights")
     # Questions that are no question.
     for function, answer in zip(RECALLS, (BLANK, NO_ROWS, EXPLAINED), strict=True):
