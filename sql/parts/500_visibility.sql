@@ -66,6 +66,73 @@ END;
 COMMENT ON FUNCTION mnemo._visible_granted(text, text, timestamptz) IS
     'The live shared records of other agents that the agent holds a grant on.';
 
+CREATE FUNCTION mnemo._ways(
+    p_record mnemo.memory,
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz
+)
+RETURNS TABLE (
+    giver text,
+    permission text,
+    expires_at timestamptz,
+    delegation_id uuid,
+    max_depth integer
+)
+LANGUAGE sql STABLE PARALLEL SAFE
+-- Never private records, which are their owner's alone, nor global ones, which are nobody's to give.
+BEGIN ATOMIC
+    SELECT d.root_agent_id, d.permission, d.expires_at, d.id, d.max_depth
+      FROM mnemo.delegation AS d
+     WHERE d.org_id = p_org_id AND d.to_agent_id = p_agent_id
+       AND d.root_agent_id = (p_record).agent_id
+       AND d.revoked_at IS NULL AND coalesce(d.expires_at, 'infinity') > p_now
+       AND (p_record).org_id = p_org_id AND (p_record).scope IN ('shared', 'public')
+       AND (d.tags IS NULL OR (p_record).tags @> d.tags)
+       AND (d.memory_ids IS NULL OR (p_record).id = ANY (d.memory_ids))
+    UNION ALL
+    SELECT d.root_agent_id, d.permission, least(d.expires_at, a.expires_at), d.id, d.max_depth
+      FROM mnemo.acl AS a
+      JOIN mnemo.delegation AS d ON d.root_agent_id = a.agent_id
+     WHERE a.org_id = p_org_id AND a.memory_id = (p_record).id AND a.permission = 'share'
+       AND (a.expires_at IS NULL OR a.expires_at > p_now)
+       AND d.org_id = p_org_id AND d.to_agent_id = p_agent_id
+       AND d.revoked_at IS NULL AND coalesce(d.expires_at, 'infinity') > p_now
+       AND (p_record).org_id = p_org_id AND (p_record).scope IN ('shared', 'public')
+       AND (d.tags IS NULL OR (p_record).tags @> d.tags)
+       AND (d.memory_ids IS NULL OR (p_record).id = ANY (d.memory_ids));
+END;
+COMMENT ON FUNCTION mnemo._ways(mnemo.memory, text, text, timestamptz) IS
+    'The delegations by which the agent holds a permission on the record now: of its owner, or of an '
+    'agent that holds a grant share on it. giver: that agent, on whose right it stands.';
+
+CREATE FUNCTION mnemo._visible_delegated(
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz
+)
+RETURNS SETOF mnemo.memory
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT m.*
+      FROM mnemo.memory AS m
+     -- Looked up once: nothing else is read for an agent without delegations.
+     WHERE EXISTS (
+            SELECT FROM mnemo.delegation AS d
+             WHERE d.org_id = p_org_id AND d.to_agent_id = p_agent_id
+               AND d.revoked_at IS NULL AND coalesce(d.expires_at, 'infinity') > p_now)
+       AND m.org_id = p_org_id AND m.scope = 'shared' AND m.agent_id <> p_agent_id
+       AND m.deleted_at IS NULL AND mnemo._is_live(m, p_now)
+       AND EXISTS (SELECT FROM mnemo._ways(m, p_org_id, p_agent_id, p_now))
+       AND NOT EXISTS (
+            SELECT FROM mnemo.acl AS a
+             WHERE a.org_id = p_org_id AND a.memory_id = m.id AND a.agent_id = p_agent_id
+               AND (a.expires_at IS NULL OR a.expires_at > p_now));
+END;
+COMMENT ON FUNCTION mnemo._visible_delegated(text, text, timestamptz) IS
+    'The live shared records of other agents that the agent sees by a delegation and holds no grant '
+    'on. To be joined by id: it looks at each record.';
+
 CREATE FUNCTION mnemo._visible_global(
     p_now timestamptz
 )
@@ -94,8 +161,10 @@ BEGIN ATOMIC
     UNION ALL
     SELECT * FROM mnemo._visible_granted(p_org_id, p_agent_id, p_now)
     UNION ALL
+    SELECT * FROM mnemo._visible_delegated(p_org_id, p_agent_id, p_now)
+    UNION ALL
     SELECT * FROM mnemo._visible_global(p_now);
 END;
 COMMENT ON FUNCTION mnemo._visible(text, text, timestamptz) IS
     'Every live record that the agent of the organisation may read, each once: its own, the public '
-    'ones, the shared ones granted to it, the global ones.';
+    'ones, the shared ones granted or delegated to it, the global ones.';

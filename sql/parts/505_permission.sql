@@ -19,7 +19,17 @@ BEGIN ATOMIC
     SELECT m.org_id, m.id,
            CASE WHEN m.origin_org_id = p_org_id AND m.agent_id = p_agent_id
                 THEN mnemo._permission_rank('share')
-                ELSE greatest(mnemo._permission_rank('read'), mnemo._permission_rank(a.permission))
+                ELSE greatest(
+                    mnemo._permission_rank('read'), mnemo._permission_rank(a.permission),
+                    CASE WHEN EXISTS (
+                        SELECT FROM mnemo.delegation AS d
+                         WHERE d.org_id = p_org_id AND d.to_agent_id = p_agent_id
+                           AND d.revoked_at IS NULL
+                           AND coalesce(d.expires_at, 'infinity') > p_now)
+                    THEN (
+                        SELECT max(mnemo._permission_rank(w.permission))
+                          FROM mnemo._ways(m, p_org_id, p_agent_id, p_now) AS w)
+                    END)
            END
       FROM mnemo._visible(p_org_id, p_agent_id, p_now) AS m
       LEFT JOIN mnemo.acl AS a
@@ -30,7 +40,7 @@ BEGIN ATOMIC
 END;
 COMMENT ON FUNCTION mnemo._held(text, text, uuid[], timestamptz) IS
     'The records among p_ids that the agent may read, with the rank of the highest permission that '
-    'it holds on each: the owner has all, a grant covers those below it.';
+    'it holds on each: the owner has all, a grant or a delegation covers those below it.';
 
 CREATE FUNCTION mnemo._ids_problem(
     p_parameter text,
@@ -88,7 +98,7 @@ BEGIN
             format('agent %s lacks permission %s on %s',
                 p_agent_id, p_permission, array_to_string(v_refused[1:10], ', ')),
             jsonb_build_object('parameter', p_parameter, 'ids', to_jsonb(v_refused)),
-            'ask the owner to share the record with that permission'
+            'ask the owner to share or delegate the record with that permission'
         );
     END IF;
 END
@@ -124,6 +134,6 @@ END
 $fn$;
 COMMENT ON FUNCTION mnemo.check_permission(uuid, text, text, text) IS
     'Whether the acting agent holds a permission (read, write, delete, share; each covers those '
-    'before it) on a record, plan or memory: as owner, by a grant, or to read by its scope. False '
-    'for records that are unknown, gone or invisible. Errors: 42501 no access; 22023 NULL id, '
-    'unknown permission.';
+    'before it) on a record, plan or memory: as owner, by a grant, by a delegation, or to read by its '
+    'scope. False for records that are unknown, gone or invisible. Errors: 42501 no access; 22023 '
+    'NULL id, unknown permission.';

@@ -50,6 +50,7 @@ COMMENT ON FUNCTION mnemo._record(text, uuid) IS 'The record with this key, in a
 
 CREATE FUNCTION mnemo._recallable(
     p_audience bigint,
+    p_list bigint,
     p_id uuid,
     p_org_id text,
     p_agent_id text,
@@ -62,7 +63,7 @@ LANGUAGE sql STABLE PARALLEL SAFE
 BEGIN ATOMIC
     SELECT m.id
       FROM mnemo._record(p_org_id, p_id) AS m
-     WHERE p_audience < 4 AND mnemo._is_live(m, p_now) AND mnemo._passes(m, p_filter)
+     WHERE p_audience <> 4 AND mnemo._is_live(m, p_now) AND mnemo._passes(m, p_filter)
        AND CASE p_audience
            WHEN 1 THEN m.origin_org_id = p_org_id AND m.agent_id = p_agent_id
                    AND m.scope <> 'public'
@@ -77,6 +78,9 @@ BEGIN ATOMIC
                   ) AS g
                  WHERE g.expires_at IS NULL OR g.expires_at > p_now
            )
+           ELSE EXISTS (
+                SELECT FROM mnemo._delegated(m, p_list, p_org_id, p_agent_id, NULL, p_now)
+           )
            END
     UNION ALL
     SELECT m.id
@@ -84,9 +88,9 @@ BEGIN ATOMIC
      WHERE p_audience = 4 AND mnemo._is_live(m, p_now) AND mnemo._passes(m, p_filter);
 END;
 COMMENT ON FUNCTION mnemo._recallable(
-    bigint, uuid, text, text, timestamptz, mnemo._recall_filter
+    bigint, bigint, uuid, text, text, timestamptz, mnemo._recall_filter
 ) IS
     'One row if a record that a list of the term index names is one that the agent may read, passes '
     'the filters, and belongs to that list''s audience: 1 the owner, 2 the organisation, 3 a '
-    'grantee, 4 everyone. So a record counts in one list only, and what an index still names counts '
-    'in none.';
+    'grantee, 4 everyone, from 5 on those of agents that delegated, p_list being the hash of that '
+    'audience. So a record counts in one list only, and what an index still names counts in none.';

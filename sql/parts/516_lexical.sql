@@ -63,7 +63,7 @@ DECLARE
         mnemo._audience('public', p_org_id, NULL, NULL),
         mnemo._audience('grantee', p_org_id, p_agent_id, NULL),
         mnemo._audience('global', NULL, NULL, NULL)
-    ];
+    ] || ARRAY(SELECT l.list FROM mnemo._delegated_lists(p_org_id, p_agent_id, NULL, p_now) AS l);
 BEGIN
     RETURN QUERY
     WITH list AS MATERIALIZED (
@@ -84,7 +84,7 @@ BEGIN
           LEFT JOIN LATERAL (
             (SELECT p.weight, -p.shortness AS length, p.memory_id
                FROM mnemo.term_posting AS p
-              WHERE p.org_id = p_org_id AND p.key = l.key AND l.audience < 4 AND l.cap >= 0
+              WHERE p.org_id = p_org_id AND p.key = l.key AND l.audience <> 4 AND l.cap >= 0
               ORDER BY p.weight DESC, p.shortness DESC, p.memory_id DESC
              OFFSET l.cap LIMIT 1)
             UNION ALL
@@ -111,7 +111,7 @@ BEGIN
              ORDER BY p.weight DESC, p.shortness DESC, p.memory_id DESC
              LIMIT b.cap
           ) AS e
-         WHERE b.audience < 4
+         WHERE b.audience <> 4
         UNION ALL
         SELECT b.audience, e.memory_id, b.admits, b.most,
                mnemo._term_score(b.idf, e.weight, e.length, p_average_length)
@@ -152,7 +152,7 @@ BEGIN
                 (SELECT e.score
                    FROM mnemo._exact_score(
                         p_org_id, h.memory_id, p_terms, p_idfs, p_average_length) AS e
-                  WHERE h.slack > 0 AND h.audience < 4
+                  WHERE h.slack > 0 AND h.audience <> 4
                  OFFSET 0)
                 UNION ALL
                 (SELECT e.score
@@ -164,7 +164,8 @@ BEGIN
              ORDER BY score DESC, h.memory_id DESC
           ) AS s
           CROSS JOIN LATERAL mnemo._recallable(
-                s.audience, s.memory_id, p_org_id, p_agent_id, p_now, p_filter) AS r
+                s.audience, v_audiences[s.audience], s.memory_id, p_org_id, p_agent_id, p_now,
+                p_filter) AS r
          ORDER BY s.score DESC, s.memory_id DESC
          LIMIT p_limit
     ), worst AS MATERIALIZED (
@@ -196,7 +197,7 @@ BEGIN
                 (SELECT e.score
                    FROM mnemo._exact_score(
                         p_org_id, c.memory_id, p_terms, p_idfs, p_average_length) AS e
-                  WHERE c.slack > 0 AND c.audience < 4
+                  WHERE c.slack > 0 AND c.audience <> 4
                  OFFSET 0)
                 UNION ALL
                 (SELECT e.score
@@ -213,7 +214,8 @@ BEGIN
              ORDER BY score DESC, c.memory_id DESC
           ) AS s
           CROSS JOIN LATERAL mnemo._recallable(
-                s.audience, s.memory_id, p_org_id, p_agent_id, p_now, p_filter) AS r
+                s.audience, v_audiences[s.audience], s.memory_id, p_org_id, p_agent_id, p_now,
+                p_filter) AS r
          ORDER BY s.score DESC, s.memory_id DESC
          LIMIT p_limit
     ), best AS (

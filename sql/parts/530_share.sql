@@ -59,6 +59,39 @@ COMMENT ON FUNCTION mnemo._lock_shareable(uuid, text, text) IS
     'Locks and returns a record of the organisation that the agent may share. Raises MN001, 42501, '
     'or 22023 for a global record.';
 
+CREATE FUNCTION mnemo._share_end(
+    p_record mnemo.memory,
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz
+)
+RETURNS timestamptz
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    RETURN (
+        SELECT nullif(max(coalesce(r.expires_at, 'infinity')), 'infinity')
+          FROM (
+            SELECT NULL::timestamptz AS expires_at
+             WHERE p_record.origin_org_id = p_org_id AND p_record.agent_id = p_agent_id
+            UNION ALL
+            SELECT a.expires_at
+              FROM mnemo.acl AS a
+             WHERE a.org_id = p_org_id AND a.memory_id = p_record.id
+               AND a.agent_id = p_agent_id AND a.permission = 'share'
+               AND (a.expires_at IS NULL OR a.expires_at > p_now)
+            UNION ALL
+            SELECT w.expires_at
+              FROM mnemo._ways(p_record, p_org_id, p_agent_id, p_now) AS w
+             WHERE w.permission = 'share'
+          ) AS r
+    );
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._share_end(mnemo.memory, text, text, timestamptz) IS
+    'Until when the agent may share the record: the latest end of its rights to; NULL for no end.';
+
 CREATE FUNCTION mnemo.share(
     p_id uuid,
     p_to_agents text[],
@@ -95,12 +128,8 @@ BEGIN
             'nobody widens a grant of its own');
     END IF;
     -- Nobody gives for longer than it holds.
-    v_expires_at := least(now() + p_ttl, (
-        SELECT a.expires_at
-          FROM mnemo.acl AS a
-         WHERE a.org_id = v_record.org_id AND a.memory_id = v_record.id
-           AND a.agent_id = v_caller.agent_id AND v_record.agent_id <> v_caller.agent_id
-    ));
+    v_expires_at := least(now() + p_ttl,
+        mnemo._share_end(v_record, v_caller.org_id, v_caller.agent_id, clock_timestamp()));
     IF v_record.scope = 'private' THEN
         UPDATE mnemo.memory AS m
            SET scope = 'shared', updated_at = now()
@@ -136,7 +165,7 @@ COMMENT ON FUNCTION mnemo.share(uuid, text[], text, interval, text, text) IS
     'Grants agents of the same organisation a permission (read, write, delete, share; each covers '
     'those before it) on a record, plan or memory, replacing the grant each had; a private record '
     'becomes shared. p_ttl: until the grant ends, NULL for no end; it ends with the giver''s own '
-    'grant at the latest. Needs permission share. Returns the grants. Errors: 42501 no access, '
+    'right to share at the latest. Needs permission share. Returns the grants. Errors: 42501 no access, '
     'permission missing; MN001 unknown, gone or invisible record; 22023 bad argument, the owner or '
     'the acting agent among the agents, a global record; 54000 over 10,000.';
 

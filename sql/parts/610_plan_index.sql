@@ -1,18 +1,3 @@
-CREATE FUNCTION mnemo._audience(
-    p_kind text,
-    p_org_id text,
-    p_agent_id text,
-    p_context text
-)
-RETURNS bigint
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
--- A space cannot stand in a name, so different parts never give the same text.
-RETURN mnemo._hash64(p_kind || coalesce(' ' || p_org_id, '') || coalesce(' ' || p_agent_id, ''))
-    # CASE WHEN p_context IS NULL THEN 0 ELSE mnemo._hash64('context ' || p_context) END;
-COMMENT ON FUNCTION mnemo._audience(text, text, text, text) IS
-    'The hash of those who see a plan: owner (organisation, agent), grantee (organisation, agent), '
-    'public (organisation) or global; with the context mixed in.';
-
 CREATE FUNCTION mnemo._audiences(
     p_org_id text,
     p_agent_id text,

@@ -78,10 +78,14 @@ RETURN CASE WHEN octet_length(array_to_string(p_signature, ' ')) < 2000
 COMMENT ON FUNCTION mnemo._shared_tokens(text[], text[]) IS
     'How many tokens two signatures have in common.';
 
-CREATE FUNCTION mnemo._live(
+CREATE FUNCTION mnemo._counts(
     p_org_id text,
     p_id uuid,
-    p_now timestamptz
+    p_now timestamptz,
+    p_delegated boolean,
+    p_audience bigint,
+    p_agent_id text,
+    p_context text
 )
 RETURNS TABLE (id uuid)
 LANGUAGE sql STABLE PARALLEL SAFE
@@ -90,10 +94,14 @@ BEGIN ATOMIC
     SELECT m.id
       FROM mnemo.memory AS m
      WHERE m.org_id = p_org_id AND m.id = p_id AND mnemo._is_live(m, p_now)
+       AND (NOT p_delegated OR EXISTS (
+            SELECT FROM mnemo._delegated(
+                m, p_audience, p_org_id, p_agent_id, p_context, p_now)))
     OFFSET 0;
 END;
-COMMENT ON FUNCTION mnemo._live(text, uuid, timestamptz) IS
-    'One row if the record exists and is live, else none.';
+COMMENT ON FUNCTION mnemo._counts(text, uuid, timestamptz, boolean, bigint, text, text) IS
+    'One row if the plan exists, is live and, where its audience is that of an agent that delegated '
+    '(p_delegated), is one that the agent sees by it; else none.';
 
 CREATE FUNCTION mnemo._identical_guarded(
     p_org_id text,
@@ -102,7 +110,9 @@ CREATE FUNCTION mnemo._identical_guarded(
     p_guarded_digest bigint,
     p_context text,
     p_now timestamptz,
-    p_limit bigint
+    p_limit bigint,
+    p_delegated boolean,
+    p_agent_id text
 )
 RETURNS SETOF mnemo.plan_signature
 LANGUAGE sql STABLE PARALLEL SAFE
@@ -116,7 +126,8 @@ BEGIN ATOMIC
          ORDER BY k.outcome_score DESC, k.created_at DESC, k.plan_id DESC
         OFFSET 0
       ) AS s
-      CROSS JOIN LATERAL mnemo._live(p_org_id, s.plan_id, p_now)
+      CROSS JOIN LATERAL mnemo._counts(
+            p_org_id, s.plan_id, p_now, p_delegated, p_audience, p_agent_id, p_context)
      WHERE s.org_id = p_org_id AND s.audience = p_audience
        AND s.signature = p_signature AND s.context IS NOT DISTINCT FROM p_context
        AND (s.expires_at IS NULL OR s.expires_at > p_now)
@@ -124,10 +135,11 @@ BEGIN ATOMIC
      LIMIT p_limit;
 END;
 COMMENT ON FUNCTION mnemo._identical_guarded(
-    text, bigint, text[], bigint, text, timestamptz, bigint
+    text, bigint, text[], bigint, text, timestamptz, bigint, boolean, text
 ) IS
     'The best live plans of an audience with this signature and the guard that is in the digest: an '
-    'index look-up however many there are.';
+    'index look-up however many there are. p_delegated: only those that the agent sees by a '
+    'delegation.';
 
 CREATE FUNCTION mnemo._identical(
     p_org_id text,
@@ -137,7 +149,9 @@ CREATE FUNCTION mnemo._identical(
     p_meaning bigint,
     p_context text,
     p_now timestamptz,
-    p_limit bigint
+    p_limit bigint,
+    p_delegated boolean,
+    p_agent_id text
 )
 RETURNS SETOF mnemo.plan_signature
 LANGUAGE sql STABLE PARALLEL SAFE
@@ -150,7 +164,8 @@ BEGIN ATOMIC
          ORDER BY k.outcome_score DESC, k.created_at DESC, k.plan_id DESC
         OFFSET 0
       ) AS s
-      CROSS JOIN LATERAL mnemo._live(p_org_id, s.plan_id, p_now)
+      CROSS JOIN LATERAL mnemo._counts(
+            p_org_id, s.plan_id, p_now, p_delegated, p_audience, p_agent_id, p_context)
      WHERE s.org_id = p_org_id AND s.audience = p_audience
        AND (p_meaning IS NULL OR s.guard_meaning = p_meaning)
        AND s.signature = p_signature AND s.context IS NOT DISTINCT FROM p_context
@@ -159,10 +174,10 @@ BEGIN ATOMIC
      LIMIT p_limit;
 END;
 COMMENT ON FUNCTION mnemo._identical(
-    text, bigint, text[], bigint, bigint, text, timestamptz, bigint
+    text, bigint, text[], bigint, bigint, text, timestamptz, bigint, boolean, text
 ) IS
     'The best live plans of an audience with this signature, and with this meaning unless it is '
-    'NULL.';
+    'NULL. p_delegated: only those that the agent sees by a delegation.';
 
 CREATE FUNCTION mnemo._similar(
     p_keys bigint[],

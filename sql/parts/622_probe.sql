@@ -14,8 +14,8 @@ CREATE TYPE mnemo._recall_input AS (
     reason text
 );
 COMMENT ON TYPE mnemo._recall_input IS
-    'A call of recall_plan or its kin, checked and filled in: audiences are those that the agent '
-    'belongs to, global the last; minimum is the least threshold allowed; reason is disabled or '
+    'A call of recall_plan or its kin, checked and filled in: audiences are the three that the agent '
+    'belongs to in its organisation, global, then those of agents that delegated to it; minimum is the least threshold allowed; reason is disabled or '
     'blank_query where there is nothing to match, else NULL.';
 
 CREATE FUNCTION mnemo._probe(

@@ -19,15 +19,16 @@ BEGIN
         SELECT i.org_id, i.plan_id
           FROM (
             SELECT o.org_id, o.plan_id, o.outcome_score, o.created_at
-              FROM unnest(p_call.audiences[1:3]) AS a(audience)
+              FROM unnest(p_call.audiences[1:3] || p_call.audiences[5:])
+                   WITH ORDINALITY AS a(audience, place)
               CROSS JOIN LATERAL mnemo._identical(
                     p_call.org_id, a.audience, p_call.signature, p_call.digest, NULL,
-                    p_call.context, p_call.asked_at, 1) AS o
+                    p_call.context, p_call.asked_at, 1, a.place > 3, p_call.agent_id) AS o
             UNION ALL
             SELECT g.org_id, g.plan_id, g.outcome_score, g.created_at
               FROM mnemo._identical(
                     '*', p_call.audiences[4], p_call.signature, p_call.digest, NULL,
-                    p_call.context, p_call.asked_at, 1) AS g
+                    p_call.context, p_call.asked_at, 1, false, NULL) AS g
           ) AS i
          ORDER BY i.org_id = '*', i.outcome_score DESC, i.created_at DESC, i.plan_id DESC
          LIMIT 1
@@ -65,17 +66,18 @@ BEGIN
             SELECT e.org_id, e.plan_id
               FROM (
                 SELECT o.org_id, o.plan_id, o.outcome_score, o.created_at
-                  FROM unnest(p_call.audiences[1:3]) AS a(audience)
+                  FROM unnest(p_call.audiences[1:3] || p_call.audiences[5:])
+                       WITH ORDINALITY AS a(audience, place)
                   CROSS JOIN LATERAL mnemo._identical_guarded(
                         p_call.org_id, a.audience, p_call.signature,
                         p_call.digest # p_meaning # p_values, p_call.context, p_call.asked_at,
-                        p_limit) AS o
+                        p_limit, a.place > 3, p_call.agent_id) AS o
                 UNION ALL
                 SELECT g.org_id, g.plan_id, g.outcome_score, g.created_at
                   FROM mnemo._identical_guarded(
                         '*', p_call.audiences[4], p_call.signature,
                         p_call.digest # p_meaning # p_values, p_call.context, p_call.asked_at,
-                        p_limit) AS g
+                        p_limit, false, NULL) AS g
               ) AS e
              ORDER BY e.org_id = '*', e.outcome_score DESC, e.created_at DESC, e.plan_id DESC
              LIMIT p_limit
@@ -87,17 +89,18 @@ BEGIN
             SELECT e.org_id, e.plan_id
               FROM (
                 SELECT o.org_id, o.plan_id, o.outcome_score, o.created_at
-                  FROM unnest(p_call.audiences[1:3]) AS a(audience)
+                  FROM unnest(p_call.audiences[1:3] || p_call.audiences[5:])
+                       WITH ORDINALITY AS a(audience, place)
                   CROSS JOIN LATERAL mnemo._identical(
                         p_call.org_id, a.audience, p_call.signature, p_call.digest,
                         CASE p_guard WHEN 'meaning' THEN p_meaning END, p_call.context,
-                        p_call.asked_at, p_limit) AS o
+                        p_call.asked_at, p_limit, a.place > 3, p_call.agent_id) AS o
                 UNION ALL
                 SELECT g.org_id, g.plan_id, g.outcome_score, g.created_at
                   FROM mnemo._identical(
                         '*', p_call.audiences[4], p_call.signature, p_call.digest,
                         CASE p_guard WHEN 'meaning' THEN p_meaning END, p_call.context,
-                        p_call.asked_at, p_limit) AS g
+                        p_call.asked_at, p_limit, false, NULL) AS g
               ) AS e
              ORDER BY e.org_id = '*', e.outcome_score DESC, e.created_at DESC, e.plan_id DESC
              LIMIT p_limit
@@ -139,6 +142,7 @@ DECLARE
     v_org_ids text[] := '{}';
     v_plan_ids uuid[] := '{}';
     v_exact integer := 0;
+    v_delegated bigint[] := p_call.audiences[5:];
     v_probe record;
 BEGIN
     IF p_identical THEN
@@ -165,7 +169,9 @@ BEGIN
           FROM mnemo._similar(
                 v_probe.keys, p_call.org_id, p_call.audiences, p_call.context, p_call.asked_at,
                 v_probe.sketch, v_probe.long_sketch, v_size, p_call.threshold) AS s
-          CROSS JOIN LATERAL mnemo._live(s.org_id, s.plan_id, p_call.asked_at)
+          CROSS JOIN LATERAL mnemo._counts(
+                s.org_id, s.plan_id, p_call.asked_at, s.audience = ANY (v_delegated), s.audience,
+                p_call.agent_id, p_call.context)
           CROSS JOIN LATERAL (
             SELECT mnemo._agrees(s, p_call.guard, p_meaning, p_values, p_names,
                        p_call.signature) AS agrees

@@ -19,6 +19,7 @@ SET jit = off
 AS $fn$
 DECLARE
     v_size integer := cardinality(p_call.signature);
+    v_delegated bigint[] := p_call.audiences[5:];
     v_probe record;
 BEGIN
     IF p_identical THEN
@@ -52,10 +53,16 @@ BEGIN
              WHERE NOT mnemo._agrees(
                     s, p_call.guard, p_meaning, p_values, p_names, p_call.signature)
                AND t.shared::double precision / (s.size + v_size - t.shared) >= p_call.threshold
+               -- What others did not delegate must not crowd it out either.
+               AND (s.audience <> ALL (v_delegated) OR EXISTS (
+                    SELECT FROM mnemo._counts(
+                        s.org_id, s.plan_id, p_call.asked_at, true, s.audience, p_call.agent_id,
+                        p_call.context)))
              LIMIT 200
           ) AS r
       ) AS c
-      CROSS JOIN LATERAL mnemo._live(c.org_id, c.plan_id, p_call.asked_at)
+      CROSS JOIN LATERAL mnemo._counts(
+            c.org_id, c.plan_id, p_call.asked_at, false, NULL, NULL, NULL)
      ORDER BY c.similarity DESC, c.org_id = '*', c.outcome_score DESC, c.created_at DESC,
               c.plan_id DESC
      LIMIT 1;

@@ -82,8 +82,10 @@ BEGIN
     END IF;
     RETURN ROW(
         p_query, v_call.signature, mnemo._digest(v_call.signature),
-        mnemo._audiences(v_who.org_id, v_who.agent_id, p_context), p_context, v_call.guard,
-        v_call.threshold, v_call.minimum, p_limit, v_who.org_id, v_who.agent_id,
+        mnemo._audiences(v_who.org_id, v_who.agent_id, p_context)
+        || mnemo._delegated_audiences(
+            v_who.org_id, v_who.agent_id, p_context, statement_timestamp()),
+        p_context, v_call.guard, v_call.threshold, v_call.minimum, p_limit, v_who.org_id, v_who.agent_id,
         statement_timestamp(), NULL
     )::mnemo._recall_input;
 END

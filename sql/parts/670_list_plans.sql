@@ -83,6 +83,9 @@ RETURNS TABLE (
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 50
 SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
+-- The planner does not know what share of records are plans, and is not to sort all for a page.
+SET enable_sort = off
+SET jit = off
 AS $fn$
 DECLARE
     v_caller record;
@@ -115,6 +118,32 @@ BEGIN
           WHERE m.tags @> ARRAY['__experience_plan__'] AND m.id < v_before
           ORDER BY m.id DESC
           LIMIT p_limit)
+        UNION ALL
+        (SELECT o.org_id, o.id
+           FROM mnemo._delegated_lists(v_caller.org_id, v_caller.agent_id, NULL, v_now) AS l
+          CROSS JOIN LATERAL (
+            (SELECT m.org_id, m.id
+               FROM mnemo._visible_own(v_caller.org_id, l.giver, v_now) AS m
+              WHERE l.kind = 'owner' AND m.tags @> ARRAY['__experience_plan__']
+                AND m.id < v_before AND m.scope = 'shared'
+                AND EXISTS (
+                    SELECT FROM mnemo._delegated(
+                        m, l.list, v_caller.org_id, v_caller.agent_id, NULL, v_now))
+              ORDER BY m.id DESC
+              LIMIT p_limit)
+            UNION ALL
+            (SELECT m.org_id, m.id
+               FROM mnemo.acl AS a
+              CROSS JOIN LATERAL mnemo._record(v_caller.org_id, a.memory_id) AS m
+              WHERE l.kind = 'grantee' AND a.org_id = v_caller.org_id AND a.agent_id = l.giver
+                AND a.permission = 'share' AND a.memory_id < v_before
+                AND m.tags @> ARRAY['__experience_plan__'] AND mnemo._is_live(m, v_now)
+                AND EXISTS (
+                    SELECT FROM mnemo._delegated(
+                        m, l.list, v_caller.org_id, v_caller.agent_id, NULL, v_now))
+              ORDER BY m.id DESC
+              LIMIT p_limit)
+          ) AS o)
         UNION ALL
         (SELECT m.org_id, m.id
            FROM mnemo._visible_global(v_now) AS m

@@ -33,7 +33,9 @@ BEGIN
           FROM mnemo._similar(
                 v_probe.keys, p_call.org_id, p_call.audiences, p_call.context, p_call.asked_at,
                 v_probe.sketch, v_probe.long_sketch, cardinality(p_call.signature), p_least) AS s
-          CROSS JOIN LATERAL mnemo._live(s.org_id, s.plan_id, p_call.asked_at)
+          CROSS JOIN LATERAL mnemo._counts(
+                s.org_id, s.plan_id, p_call.asked_at, s.audience = ANY (p_call.audiences[5:]),
+                s.audience, p_call.agent_id, p_call.context)
     ), scored AS (
         SELECT c.*, mnemo._jaccard(c.signature, p_call.signature) AS similarity FROM candidate AS c
     ), ranked AS (

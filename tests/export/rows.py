@@ -148,12 +148,13 @@ def others(
         sql(
             conn,
             "INSERT INTO mnemo.delegation SELECT g.org, mnemo._new_id(), g.one, g.other,"
-            " g.permission, %s, %s, (SELECT max(d.id::text)::uuid FROM mnemo.delegation AS d"
-            " WHERE d.org_id = g.org), %s, %s, %s, %s FROM (VALUES ('acme', 'a', 'b', 'read'),"
-            " ('default', 'b', 'a', 'share')) AS g(org, one, other, permission)",
+            " g.permission, %s, g.tag, (SELECT max(d.id::text)::uuid FROM mnemo.delegation AS d"
+            " WHERE d.org_id = g.org), %s, %s, %s, %s, NULL, g.one, ARRAY[g.tag, 'also']"
+            " FROM (VALUES ('acme', 'a', 'b', 'read', %s::text), ('default', 'b', 'a', 'share',"
+            " NULL)) AS g(org, one, other, permission, tag)",
             [id for _, id in records[index : index + 2]] if index % 2 else None,
-            None if index % 2 else text(dice),
             index, dice.choice(TIMES), dice.choice((None, *TIMES)), dice.choice((None, *TIMES)),
+            None if index % 2 else text(dice),
         )  # fmt: skip
     sql(conn, "INSERT INTO mnemo.event_note SELECT e.org_id, e.id, sha256(e.id::text::bytea), %s"
         " || e.id FROM mnemo.event AS e WHERE e.id::text ~ '[0-4]$'", text(dice, 300))  # fmt: skip

@@ -86,20 +86,13 @@ def fill(dsn: str) -> None:
                      " p_org_id => 'globex')")  # fmt: skip
         _fill_memories(conn)
         _fill_plans(conn)
-        # Nothing writes these yet; a dump must keep them all the same.
-        conn.execute(
-            "INSERT INTO mnemo.delegation (org_id, id, from_agent_id, to_agent_id, permission,"
-            " tag, max_depth, created_at) VALUES"
-            " ('acme', '018f0000-0000-7000-8000-000000000002', 'ann', 'bob', 'read', 'x', 1, now())"
-        )
-        conn.execute(
-            "INSERT INTO mnemo.delegation (org_id, id, from_agent_id, to_agent_id, permission,"
-            " parent_id, max_depth, created_at) VALUES"
-            " ('acme', '018f0000-0000-7000-8000-000000000001', 'bob', 'cyd', 'read',"
-            " '018f0000-0000-7000-8000-000000000002', 0, now())"
-        )
-        # Puts the parent behind its child, where a dump finds it.
-        conn.execute("UPDATE mnemo.delegation SET max_depth = 2 WHERE parent_id IS NULL")
+        conn.execute("SELECT mnemo.delegate('bob', 'delete', p_tag => 'notes', p_max_depth => 1,"
+                     " p_agent_id => 'ann', p_org_id => 'acme')")  # fmt: skip
+        conn.execute("SELECT mnemo.delegate('dee', p_ttl => interval '20 years',"
+                     " p_agent_id => 'bob', p_org_id => 'acme')")  # fmt: skip
+        # Puts what was passed on behind it, where a dump finds it.
+        conn.execute("UPDATE mnemo.delegation SET max_depth = 2 WHERE tag = 'notes'"
+                     " AND head_id IS NULL")  # fmt: skip
         conn.execute(
             "INSERT INTO mnemo.event_note (org_id, event_id, salt, note)"
             " SELECT org_id, id, '\\x0001feff', E'a note\\twith tab, \\\\ and \u00e9'"

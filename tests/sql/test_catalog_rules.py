@@ -22,13 +22,14 @@ NAME = "^_?[a-z][a-z0-9_]*$"
 # They read no data and look at nobody.
 PURE = {"version", "signature_tokens", "guard_tokens", "jaccard", "canonical_predicate"}
 READING = {
-    "delegations", "setting", "get_memories", "recall", "check_permission", "recall_plan", "recall_plans",
-    "explain_recall_plan", "get_plan", "list_plans", "export_records", "read_events",
+    "setting", "get_memories", "recall", "check_permission", "recall_plan", "recall_plans",
+    "explain_recall_plan", "get_plan", "list_plans", "export_records", "read_events", "delegations",
     "history", "quarantined", "poisoning_rules", "verify_chain", "export_chain", "chain_heads",
 }  # fmt: skip
 WRITING = {
-    "delegate", "revoke_delegation", "configure", "grant_access", "revoke_access", "bind_role", "unbind_role",
-    "remember", "forget", "share", "unshare", "remember_plan", "remember_plans", "import_records",
+    "configure", "grant_access", "revoke_access", "bind_role", "unbind_role",
+    "remember", "forget", "share", "unshare", "delegate", "revoke_delegation", "remember_plan",
+    "remember_plans", "import_records",
     "seal", "retain_events", "forget_where", "forget_subject", "sweep", "touch", "log_read",
     "update_memory", "remember_many", "release", "purge", "set_poisoning_rule",
     "remove_poisoning_rule", "enable_vectors", "disable_vectors", "refresh_models",
