@@ -15,7 +15,18 @@ if not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
 import typer
 from typer.core import TyperGroup
 
-from mnemo_pg.cli import admin, chain, demo, load, memories, output, plans, transfer, upkeep
+from mnemo_pg.cli import (
+    admin,
+    chain,
+    demo,
+    forgetting,
+    load,
+    memories,
+    output,
+    plans,
+    transfer,
+    upkeep,
+)
 from mnemo_pg.cli.session import Dsn, Json, Options, explain, options
 from mnemo_pg.source import default_version
 
@@ -71,7 +82,7 @@ def version(context: typer.Context, dsn: Dsn = None, as_json: Json = False) -> N
         output.say(f"mnemo_pg {known['package']}; installs SQL {known['sql']}")
 
 
-for module in (admin, upkeep, plans, memories, load, transfer, chain, demo):
+for module in (admin, upkeep, plans, memories, load, transfer, forgetting, chain, demo):
     module.register(app)
 
 

@@ -82,7 +82,8 @@ BEGIN
         RETURN p_text::timestamptz;
     END IF;
     RETURN NULL;
-EXCEPTION WHEN datetime_field_overflow OR invalid_datetime_format THEN
+EXCEPTION WHEN datetime_field_overflow OR invalid_datetime_format
+    OR invalid_time_zone_displacement_value THEN
     RETURN NULL;
 END
 $fn$;

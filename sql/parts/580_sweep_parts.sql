@@ -208,6 +208,9 @@ BEGIN
            AND NOT EXISTS (
                 SELECT FROM mnemo.delegation AS c
                  WHERE c.org_id = e.org_id AND c.parent_id = e.id)
+           AND NOT EXISTS (
+                SELECT FROM mnemo.delegation AS c
+                 WHERE c.org_id = e.org_id AND c.head_id = e.id)
          LIMIT p_limit
            FOR UPDATE SKIP LOCKED
      );

@@ -1,25 +1,42 @@
 CREATE FUNCTION mnemo._forget_tag_delegations(
     p_org_id text,
     p_agent_id text,
-    p_subject text
+    p_actor_agent_id text,
+    p_subject text,
+    OUT delegations bigint,
+    OUT notes bigint
 )
-RETURNS bigint
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
-    v_removed bigint;
+    v_head mnemo.delegation;
 BEGIN
-    DELETE FROM mnemo.delegation AS d
-     WHERE d.org_id = p_org_id AND (p_agent_id IS NULL OR d.from_agent_id = p_agent_id)
-       AND d.tag IS NOT NULL AND mnemo._names_subject(NULL, '{}', ARRAY[d.tag], p_subject);
-    GET DIAGNOSTICS v_removed = ROW_COUNT;
-    RETURN v_removed;
+    delegations := 0;
+    FOR v_head IN
+        DELETE FROM mnemo.delegation AS d
+         WHERE d.org_id = p_org_id AND d.head_id IS NULL AND d.tag IS NOT NULL
+           AND (p_agent_id IS NULL OR d.from_agent_id = p_agent_id)
+           AND mnemo._names_subject(NULL, '{}', ARRAY[d.tag], p_subject)
+        RETURNING d.*
+    LOOP
+        delegations := delegations + 1;
+        PERFORM mnemo._delegation_event(v_head, 'memory_unshare', p_actor_agent_id, '{}');
+    END LOOP;
+    -- The event of a delegation has the tag as its note.
+    DELETE FROM mnemo.event_note AS n
+     USING mnemo.event AS e
+     WHERE e.memory_org_id = p_org_id AND e.memory_id IS NULL AND e.org_id = p_org_id
+       AND (p_agent_id IS NULL OR e.agent_id = p_agent_id)
+       AND n.org_id = e.org_id AND n.event_id = e.id
+       AND mnemo._names_subject(NULL, '{}', ARRAY[n.note], p_subject);
+    GET DIAGNOSTICS notes = ROW_COUNT;
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._forget_tag_delegations(text, text, text) IS
+COMMENT ON FUNCTION mnemo._forget_tag_delegations(text, text, text, text) IS
     'Removes the delegations of the tag subject:name, given by the agent or (NULL) by anybody of '
-    'the organisation, with those passed on from them; returns how many were given directly.';
+    'the organisation, with what was passed on from them, and the notes that name the tag; writes '
+    'an event for each.';
 
 CREATE FUNCTION mnemo.forget_subject(
     p_subject text,
@@ -36,7 +53,7 @@ DECLARE
     v_subject text := mnemo._data_subject(p_subject);
     v_whole boolean;
     v_counts mnemo._forget_counts;
-    v_delegations bigint;
+    v_tags record;
 BEGIN
     SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
     PERFORM mnemo._raise_problem(mnemo._first_problem(ARRAY[
@@ -53,15 +70,16 @@ BEGIN
             ROW(NULL, NULL, NULL, NULL, NULL, NULL, v_subject)::mnemo._forget_criteria,
             'redact', v_whole, NULL),
         'redact', v_caller.org_id, v_caller.agent_id);
-    v_delegations := mnemo._forget_tag_delegations(v_caller.org_id,
-        CASE WHEN v_whole THEN NULL ELSE v_caller.agent_id END, v_subject);
+    SELECT * INTO v_tags
+      FROM mnemo._forget_tag_delegations(v_caller.org_id,
+          CASE WHEN v_whole THEN NULL ELSE v_caller.agent_id END, v_caller.agent_id, v_subject);
     RETURN QUERY
     SELECT e.rank, e.kind, e.erased
       FROM (VALUES
         (1::bigint, 'memories', v_counts.memories), (2, 'plans', v_counts.plans),
-        (3, 'grants', v_counts.grants), (4, 'notes', v_counts.notes),
+        (3, 'grants', v_counts.grants), (4, 'notes', v_counts.notes + v_tags.notes),
         (5, 'terms', v_counts.terms), (6, 'signatures', v_counts.signatures),
-        (7, 'idempotency_keys', v_counts.idempotency_keys), (8, 'delegations', v_delegations)
+        (7, 'idempotency_keys', v_counts.idempotency_keys), (8, 'delegations', v_tags.delegations)
       ) AS e(rank, kind, erased)
      ORDER BY e.rank;
 END
