@@ -41,9 +41,7 @@ def waits(conn: psycopg.Connection) -> None:
 
 @pytest.mark.parametrize("first_holds", [True, False], ids=["commits", "rolls-back"])
 @pytest.mark.parametrize("mode", MODES)
-def test_two_installs_at_once(
-    server: Server, template: str, empty_dsn: str, mode: str, first_holds: bool
-) -> None:
+def test_two_installs_at_once(server: Server, empty_dsn: str, mode: str, first_holds: bool) -> None:
     """The second waits for the first: it gets one error when that one holds, else it goes on.
     Either way the database has one whole install."""
     errors: list[Exception] = []
@@ -59,6 +57,7 @@ def test_two_installs_at_once(
             first.execute("CREATE EXTENSION mnemo_pg")
         else:
             first.execute(sql_text(), prepare=False)
+        whole = first.execute(_OBJECTS).fetchone()
         thread = threading.Thread(target=second)
         thread.start()
         waits(first)
@@ -71,8 +70,8 @@ def test_two_installs_at_once(
     if first_holds:
         # The key that both wanted, which PostgreSQL itself found taken.
         assert "already exists" in str(errors[0]) or "duplicate key" in str(errors[0])
-    with psycopg.connect(empty_dsn, autocommit=True) as conn, server.connect(template) as whole:
-        assert conn.execute(_OBJECTS).fetchone() == whole.execute(_OBJECTS).fetchone()
+    with psycopg.connect(empty_dsn, autocommit=True) as conn:
+        assert conn.execute(_OBJECTS).fetchone() == whole
         conn.execute("SELECT mnemo.configure('experience_memory', 'on')")
         answer = row(conn, "remember_plan", query="does it work", steps=["yes"], chunk_ids=[],
                      outcome_score=1)  # fmt: skip

@@ -110,6 +110,14 @@ def remember(conn: psycopg.Connection, query: str = QUERY, /, **arguments: Any) 
     return found
 
 
+def ageless(answer: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows without how old a record was when they were asked for."""
+    for line in answer:
+        if isinstance(line.get("explanation"), dict):
+            line["explanation"].pop("age_hours", None)
+    return answer
+
+
 ANA: dict[str, Any] = {"agent_id": "ana", "org_id": "acme"}
 BEN: dict[str, Any] = {"agent_id": "ben", "org_id": "acme"}
 
@@ -151,9 +159,9 @@ def test_a_replica_answers_every_read_as_the_primary_does(
         ]
     seen = 0
     for function, arguments in calls:
-        expected = rows(primary, function, **arguments)
+        expected = ageless(rows(primary, function, **arguments))
         seen += len(expected)
-        assert rows(replica, function, **arguments) == expected, (function, arguments)
+        assert ageless(rows(replica, function, **arguments)) == expected, (function, arguments)
     assert seen > 60
     assert row(replica, "recall_plan", query=QUERY, **ANA)["id"] == own
     assert row(replica, "recall_plan", query="change my password how", **BEN)["id"] == shared
@@ -240,12 +248,14 @@ def test_every_function_of_the_catalog(
             call.run(primary)
             writes = contents(primary) != before
         assert call.volatile or not writes, call.function
-        if writes:
-            with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
-                call.run(replica)
+        try:
+            call.run(replica)
+        except psycopg.errors.ReadOnlySqlTransaction:
+            # One that finds nothing to change may take a lock that a standby does not give.
+            assert call.volatile, call.function
             refused.add(call.function)
         else:
-            call.run(replica)
+            assert not writes, call.function
             answered.add(call.function)
     assert answered >= {"recall", "recall_plan", "recall_plans", "explain_recall_plan", "get_plan"}
     assert refused >= {"remember", "remember_plan", "remember_plans", "forget", "share", "unshare",
