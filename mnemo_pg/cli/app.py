@@ -26,6 +26,7 @@ from mnemo_pg.cli import (
     plans,
     transfer,
     upkeep,
+    writing,
 )
 from mnemo_pg.cli.session import Dsn, Json, Options, explain, options
 from mnemo_pg.source import default_version
@@ -82,7 +83,7 @@ def version(context: typer.Context, dsn: Dsn = None, as_json: Json = False) -> N
         output.say(f"mnemo_pg {known['package']}; installs SQL {known['sql']}")
 
 
-for module in (admin, upkeep, plans, memories, load, transfer, forgetting, chain, demo):
+for module in (admin, upkeep, plans, memories, writing, load, transfer, forgetting, chain, demo):
     module.register(app)
 
 
