@@ -132,7 +132,7 @@ def test_weights_are_for_hybrid(tx: psycopg.Connection, strategy: str) -> None:
         rows(tx, "recall", query="x", strategy=strategy, weights={"lexical": 1})
 
 
-@pytest.mark.parametrize("strategy", ["semantic", "Lexical", "", None, "bm25"])
+@pytest.mark.parametrize("strategy", ["Semantic", "Lexical", "", None, "bm25"])
 def test_unknown_strategies(tx: psycopg.Connection, strategy: str | None) -> None:
     with refused("22023", "p_strategy"):
         rows(tx, "recall", query="x", strategy=strategy)
