@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -21,10 +20,11 @@ from tests.support.server import Server
 # Each stands in another column; no part of anything else.
 WORDS = {
     "content": "quexolaran", "tag": "quexotagir", "metadata": "quexometal", "key": "quexokeyed",
-    "source": "quexosourc", "thread": "quexothred", "creator": "quexocreat", "subject": "quexosubje",
-    "predicate": "quexopredi", "entity": "quexoentit", "alias": "quexoalias", "location": "quexolocat",
-    "idempotency": "quexoidemp", "note": "quexonoted", "query": "quexoquery", "step": "quexosteps",
-    "chunk": "quexochunk", "detail": "quexodetai", "context": "quexoconte", "reason": "quexoreaso",
+    "source": "quexosourc", "thread": "quexothred", "creator": "quexocreat",
+    "subject": "quexosubje", "predicate": "quexopredi", "entity": "quexoentit",
+    "alias": "quexoalias", "location": "quexolocat", "idempotency": "quexoidemp",
+    "note": "quexonoted", "query": "quexoquery", "step": "quexosteps", "chunk": "quexochunk",
+    "detail": "quexodetai", "context": "quexoconte", "reason": "quexoreaso",
 }  # fmt: skip
 GUESSES = [*WORDS.values(), f"{WORDS['content']} {WORDS['note']}", f"{WORDS['query']} pay how to"]
 
@@ -171,7 +171,8 @@ def test_statistics_of_words_are_off(db: psycopg.Connection) -> None:
         "term_total": {"org_id"}, "term_vector": {"org_id"},
     }  # fmt: skip
     on = db.execute(
-        "SELECT c.relname, a.attname FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid"
+        "SELECT c.relname, a.attname FROM pg_class AS c"
+        "  JOIN pg_attribute AS a ON a.attrelid = c.oid"
         "  JOIN pg_type AS t ON t.oid = a.atttypid"
         " WHERE c.relnamespace = 'mnemo'::regnamespace AND c.relkind IN ('r', 'p') AND a.attnum > 0"
         "   AND NOT a.attisdropped AND coalesce(a.attstattarget, -1) <> 0"
@@ -182,7 +183,8 @@ def test_statistics_of_words_are_off(db: psycopg.Connection) -> None:
     unknown = {(table, column) for table, column in on if column not in kept.get(table, set())}
     assert unknown == set()
     expressions = db.execute(
-        "SELECT c.relname, a.attname FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid"
+        "SELECT c.relname, a.attname FROM pg_class AS c"
+        "  JOIN pg_attribute AS a ON a.attrelid = c.oid"
         "  JOIN pg_index AS i ON i.indexrelid = c.oid AND i.indexprs IS NOT NULL"
         " WHERE c.relnamespace = 'mnemo'::regnamespace AND i.indkey[a.attnum - 1] = 0"
         "   AND coalesce(a.attstattarget, -1) <> 0"
@@ -214,10 +216,9 @@ def test_nothing_is_left_in_the_files_after_a_rewrite(
 
     def files() -> list[str]:
         db.execute("CHECKPOINT")
-        base = server.data / scalar(
-            db, "SELECT 'base/' || oid FROM pg_database WHERE datname = current_database()")  # fmt: skip
-        return [word for word in WORDS.values()
-                if any(word.encode() in path.read_bytes() for path in Path(base).iterdir())]  # fmt: skip
+        number = scalar(db, "SELECT oid FROM pg_database WHERE datname = current_database()")
+        content = [path.read_bytes() for path in (server.data / "base" / str(number)).iterdir()]
+        return [word for word in WORDS.values() if any(word.encode() in one for one in content)]
 
     ids = _fill(db)
     assert len(files()) > 15

@@ -8,6 +8,8 @@ from uuid import UUID, uuid4
 import psycopg
 import pytest
 
+from mnemo_pg import Mnemo
+from mnemo_pg.types import ErasedKind, SweepTask, TouchStatus
 from tests.forget.conftest import count, events, forgotten, memory, plan, stored
 from tests.support.calls import contents, refused, row, rows, scalar, value
 
@@ -212,8 +214,9 @@ def test_it_needs_fresh_snapshots(db: psycopg.Connection, module_dsn: str) -> No
 
 def _used(conn: psycopg.Connection, record: UUID) -> tuple[int, bool]:
     found = conn.execute(
-        "SELECT access_count, last_accessed_at IS NOT NULL FROM mnemo.memory WHERE id = %s", [record]
-    ).fetchone()  # fmt: skip
+        "SELECT access_count, last_accessed_at IS NOT NULL FROM mnemo.memory WHERE id = %s",
+        [record],
+    ).fetchone()
     assert found is not None
     return found[0], found[1]
 
@@ -276,9 +279,6 @@ def test_what_was_asked_stays_in_the_organisation(db: psycopg.Connection) -> Non
 
 
 def test_the_answers_are_typed(db: psycopg.Connection) -> None:
-    from mnemo_pg import Mnemo  # noqa: PLC0415
-    from mnemo_pg.types import ErasedKind, SweepTask, TouchStatus  # noqa: PLC0415
-
     record = memory(db, subject="zoe")
     m = Mnemo(db, agent_id="ana")
     assert m.touch([record])[0].status is TouchStatus.TOUCHED
