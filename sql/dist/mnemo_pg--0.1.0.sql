@@ -5843,7 +5843,7 @@ AS $fn$
 DECLARE
     v_type text := jsonb_typeof(p_value);
 BEGIN
-    IF v_type = 'null' OR p_key = 'metadata' THEN
+    IF v_type = 'null' OR p_key = 'metadata' OR p_key = 'embedding' AND v_type = 'array' THEN
         RETURN NULL;
     ELSIF p_key IN ('tags', 'entities', 'aliases') THEN
         IF v_type <> 'array'
@@ -6025,7 +6025,7 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN ARRAY[
     'content', 'importance', 'tags', 'metadata', 'ttl', 'scope', 'memory_type',
     'consolidation_state', 'kind', 'subject', 'predicate', 'entities', 'aliases', 'location',
-    'confidence', 'status', 'valid_from', 'valid_to', 'temporal_scope'
+    'confidence', 'status', 'valid_from', 'valid_to', 'temporal_scope', 'embedding', 'model'
 ];
 COMMENT ON FUNCTION mnemo._change_keys() IS
     'What mnemo.update_memory can change of a memory; of a plan tags, ttl and scope alone.';
@@ -6066,7 +6066,7 @@ BEGIN
     END IF;
     FOREACH v_key IN ARRAY ARRAY['content', 'importance', 'tags', 'metadata', 'scope',
         'memory_type', 'consolidation_state', 'entities', 'aliases', 'status', 'valid_from',
-        'temporal_scope']
+        'temporal_scope', 'embedding', 'model']
     LOOP
         IF p_changes -> v_key = 'null' THEN
             RETURN mnemo._argument('p_changes', 'p_changes: ' || v_key || ' must not be null',
@@ -6092,6 +6092,7 @@ BEGIN
                     || mnemo._shown(v_probe.consolidation_state),
                 'mnemo.forget takes a record out of use')
         END,
+        mnemo._embedding_problem(p_changes ->> 'embedding', p_changes ->> 'model'),
         mnemo._ttl_problem((p_changes ->> 'ttl')::interval),
         mnemo._memory_problem(v_probe)
     ]));
@@ -6332,7 +6333,11 @@ BEGIN
     PERFORM mnemo._raise_problem(v_changed.problem);
     v_after := v_changed.record;
     IF v_after IS NOT DISTINCT FROM v_before THEN
-        RETURN QUERY SELECT v_before.id, v_before.version, 'unchanged';
+        PERFORM mnemo._store_embedding(
+            p_changes ->> 'embedding', p_changes ->> 'model', v_before.org_id, v_before.id);
+        RETURN QUERY
+        SELECT v_before.id, v_before.version,
+               CASE WHEN p_changes ? 'embedding' THEN 'updated' ELSE 'unchanged' END;
         RETURN;
     END IF;
     v_after.version := v_before.version + 1;
@@ -6349,6 +6354,11 @@ BEGIN
         PERFORM mnemo._end_grants(v_after, v_caller.org_id, v_caller.agent_id);
     END IF;
     PERFORM mnemo._index_change(v_after);
+    IF v_after.content <> v_before.content THEN
+        PERFORM mnemo._drop_embeddings(v_after.org_id, ARRAY[v_after.id]);
+    END IF;
+    PERFORM mnemo._store_embedding(
+        p_changes ->> 'embedding', p_changes ->> 'model', v_after.org_id, v_after.id);
     RETURN QUERY
     SELECT v_after.id, v_after.version,
            CASE WHEN v_after.quarantined THEN 'quarantined' ELSE 'updated' END;
@@ -6359,13 +6369,16 @@ COMMENT ON FUNCTION mnemo.update_memory(uuid, jsonb, bigint, text, text) IS
     'metadata (as a whole), memory_type, consolidation_state (a live one), kind, subject, '
     'predicate, entities, aliases, location, confidence, status, valid_from, valid_to, '
     'temporal_scope, ttl (from now; null: for ever), scope (never from or to global; private ends '
-    'all grants); of a plan tags, ttl and scope. The record keeps its id, owner, source and grants; '
+    'all grants), embedding, model; of a plan tags, ttl and scope. The record keeps its id, owner, source and grants; '
     'version grows by one. Where its words change, created_at becomes now and what it said before '
-    'is kept as an archived record, prev_version_id, which nothing recalls. p_expected_version: '
+    'is kept as an archived record, prev_version_id, which nothing recalls. Another content ends its '
+    'embeddings; embedding (with model) gives it one, alone without a new version or event, so that '
+    'old records can be given embeddings of a new model. p_expected_version: '
     'change it only if it has this version. Needs permission write, for scope share. Returns id, '
     'version, and status updated, unchanged (nothing would differ, nothing is written) or '
     'quarantined. Errors: 42501 no access, permission missing; MN001 unknown, gone or invisible '
-    'record; MN002 another version; 22023 bad argument, reserved tag or key; 54000 over a limit.';
+    'record; MN002 another version; 22023 bad argument, reserved tag or key; 54000 over a limit; 55000 '
+    'embedding given but not enabled.';
 
 -- part: 427_remember_many.sql
 CREATE FUNCTION mnemo._claim_keys(
@@ -6491,6 +6504,12 @@ BEGIN
     END IF;
     IF cardinality(v_free) > 0 THEN
         PERFORM mnemo._write_memories(v_free, 'memory_write');
+        PERFORM mnemo._store_embeddings(array_agg(e.value ->> 'embedding'),
+                   array_agg(e.value ->> 'model'), array_agg(r.org_id), array_agg(r.id))
+           FROM jsonb_array_elements(p_records) WITH ORDINALITY AS e(value, place)
+           JOIN unnest(v_free) AS r ON r.id = v_ids[e.place]
+          WHERE e.value ->> 'embedding' IS NOT NULL
+         HAVING count(*) > 0;
     END IF;
     RETURN QUERY
     SELECT a.place, a.id, a.status <> 'failed', a.status, a.error
@@ -8538,29 +8557,6 @@ $fn$;
 COMMENT ON FUNCTION mnemo._drop_embeddings(text, uuid[]) IS
     'Removes the embeddings of records, of all models; returns how many there were.';
 
-CREATE FUNCTION mnemo._copy_embeddings(
-    p_org_id text,
-    p_from uuid,
-    p_to uuid
-)
-RETURNS void
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, mnemo, pg_temp
-AS $fn$
-DECLARE
-    v_model mnemo.vector_model;
-BEGIN
-    FOR v_model IN SELECT m.* FROM mnemo._made_models() AS m LOOP
-        EXECUTE format('INSERT INTO mnemo.%1$I (org_id, memory_id, embedding)'
-            ' SELECT e.org_id, $3, e.embedding FROM mnemo.%1$I AS e'
-            ' WHERE e.org_id = $1 AND e.memory_id = $2 ON CONFLICT (org_id, memory_id) DO NOTHING',
-            'vectors_' || v_model.suffix) USING p_org_id, p_from, p_to;
-    END LOOP;
-END
-$fn$;
-COMMENT ON FUNCTION mnemo._copy_embeddings(text, uuid, uuid) IS
-    'Gives a record the embeddings of another one of the same content, where it has none.';
-
 CREATE FUNCTION mnemo._embedding_page(
     p_org_id text,
     p_after text[],
@@ -8855,6 +8851,43 @@ COMMENT ON FUNCTION mnemo._visible(text, text, timestamptz) IS
     'Every live record that the agent of the organisation may read, each once: its own, the public '
     'ones, the shared ones granted or delegated to it, the global ones.';
 
+CREATE FUNCTION mnemo._visible_among(
+    p_ids uuid[],
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz
+)
+RETURNS SETOF mnemo.memory
+LANGUAGE sql STABLE PARALLEL SAFE
+-- The fences keep these look-ups by key, whatever the planner thinks of an organisation's size.
+BEGIN ATOMIC
+    SELECT m.*
+      FROM (SELECT DISTINCT u.id FROM unnest(p_ids) AS u(id)) AS t
+      CROSS JOIN LATERAL (
+        SELECT r.* FROM mnemo.memory AS r WHERE r.org_id = p_org_id AND r.id = t.id OFFSET 0
+      ) AS m
+     WHERE mnemo._is_live(m, p_now)
+       AND CASE
+           WHEN m.agent_id = p_agent_id OR m.scope = 'public' THEN true
+           WHEN m.scope = 'shared' THEN
+               EXISTS (
+                    SELECT FROM mnemo.acl AS a
+                     WHERE a.org_id = p_org_id AND a.memory_id = m.id
+                       AND a.agent_id = p_agent_id
+                       AND (a.expires_at IS NULL OR a.expires_at > p_now))
+               OR EXISTS (SELECT FROM mnemo._ways(m, p_org_id, p_agent_id, p_now))
+           ELSE false END
+    UNION ALL
+    SELECT m.*
+      FROM (SELECT DISTINCT u.id FROM unnest(p_ids) AS u(id)) AS t
+      CROSS JOIN LATERAL (
+        SELECT r.* FROM mnemo.memory AS r WHERE r.org_id = '*' AND r.id = t.id OFFSET 0
+      ) AS m
+     WHERE mnemo._is_live(m, p_now);
+END;
+COMMENT ON FUNCTION mnemo._visible_among(uuid[], text, text, timestamptz) IS
+    'Those of _visible that have one of the ids, each once, looked up by key.';
+
 -- part: 502_delegated.sql
 -- An index has lists by audience: the records of an owner, those granted to an agent. What an agent
 -- sees by delegations stands in the lists of others, so it reads those too, and takes from them what
@@ -8916,20 +8949,8 @@ CREATE FUNCTION mnemo._delegated_lists(
     p_now timestamptz
 )
 RETURNS TABLE (list bigint, giver text, kind text)
-LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 2
-SET search_path = pg_catalog, mnemo, pg_temp
-SET enable_seqscan = off
-SET jit = off
-AS $fn$
-BEGIN
-    IF NOT EXISTS (
-        SELECT FROM mnemo.delegation AS d
-         WHERE d.org_id = p_org_id AND d.to_agent_id = p_agent_id
-           AND d.revoked_at IS NULL AND coalesce(d.expires_at, 'infinity') > p_now)
-    THEN
-        RETURN;
-    END IF;
-    RETURN QUERY
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
     SELECT mnemo._audience(k.kind, p_org_id, r.giver, p_context), r.giver, k.kind
       FROM (
         SELECT DISTINCT d.root_agent_id AS giver
@@ -8940,15 +8961,13 @@ BEGIN
       CROSS JOIN LATERAL (
         SELECT 'owner' AS kind
         UNION ALL
-        SELECT 'grantee'
+        SELECT 'grantee' AS kind
          WHERE EXISTS (
             SELECT FROM mnemo.acl AS a
              WHERE a.org_id = p_org_id AND a.agent_id = r.giver AND a.permission = 'share'
                AND (a.expires_at IS NULL OR a.expires_at > p_now))
-      ) AS k
-     ORDER BY r.giver COLLATE "C", k.kind;
-END
-$fn$;
+      ) AS k;
+END;
 COMMENT ON FUNCTION mnemo._delegated_lists(text, text, text, timestamptz) IS
     'The audiences of others whose lists hold what was delegated to the agent: of each giver those '
     'that it owns, and those that it may share by a grant. One look-up where there are none.';
@@ -8961,8 +8980,19 @@ CREATE FUNCTION mnemo._delegated_audiences(
 )
 RETURNS bigint[]
 LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+SET enable_seqscan = off
+SET jit = off
 AS $fn$
 BEGIN
+    -- Asked here too: a function that returns rows costs more to call than this look-up.
+    IF NOT EXISTS (
+        SELECT FROM mnemo.delegation AS d
+         WHERE d.org_id = p_org_id AND d.to_agent_id = p_agent_id
+           AND d.revoked_at IS NULL AND coalesce(d.expires_at, 'infinity') > p_now)
+    THEN
+        RETURN '{}';
+    END IF;
     RETURN ARRAY(
         SELECT l.list
           FROM mnemo._delegated_lists(p_org_id, p_agent_id, p_context, p_now) AS l);
@@ -9005,12 +9035,11 @@ BEGIN ATOMIC
                           FROM mnemo._ways(m, p_org_id, p_agent_id, p_now) AS w)
                     END)
            END
-      FROM mnemo._visible(p_org_id, p_agent_id, p_now) AS m
+      FROM mnemo._visible_among(p_ids, p_org_id, p_agent_id, p_now) AS m
       LEFT JOIN mnemo.acl AS a
         ON a.org_id = p_org_id AND m.org_id = p_org_id AND a.memory_id = m.id
        AND a.agent_id = p_agent_id
-       AND (a.expires_at IS NULL OR a.expires_at > p_now)
-     WHERE m.id = ANY (p_ids);
+       AND (a.expires_at IS NULL OR a.expires_at > p_now);
 END;
 COMMENT ON FUNCTION mnemo._held(text, text, uuid[], timestamptz) IS
     'The records among p_ids that the agent may read, with the rank of the highest permission that '
@@ -9054,6 +9083,9 @@ CREATE FUNCTION mnemo._require_permission(
 RETURNS void
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, mnemo, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET jit = off
 AS $fn$
 DECLARE
     v_missing uuid[];
@@ -9091,6 +9123,10 @@ RETURNS boolean
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
 SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
+-- One plan for all arguments: look-ups by key.
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET jit = off
 AS $fn$
 DECLARE
     v_caller record;
@@ -9177,6 +9213,10 @@ RETURNS TABLE (
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 10
 SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
+-- One plan for all arguments: look-ups by key.
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET jit = off
 AS $fn$
 DECLARE
     v_caller record;
@@ -9195,8 +9235,9 @@ BEGIN
           FROM unnest(p_ids) WITH ORDINALITY AS u(id, place)
          GROUP BY u.id
       ) AS t
-      JOIN mnemo._visible(v_caller.org_id, v_caller.agent_id, statement_timestamp()) AS m
-        ON m.id = t.id AND m.id = ANY (p_ids)
+      JOIN mnemo._visible_among(
+            p_ids, v_caller.org_id, v_caller.agent_id, statement_timestamp()) AS m
+        ON m.id = t.id
      ORDER BY t.place;
 END
 $fn$;
@@ -13578,8 +13619,7 @@ BEGIN
          LIMIT 1;
         IF NOT FOUND THEN
             SELECT m.org_id, false INTO memory_org_id, owned
-              FROM mnemo._visible(p_org_id, p_agent_id, p_now) AS m
-             WHERE m.id = v_next;
+              FROM mnemo._visible_among(ARRAY[v_next], p_org_id, p_agent_id, p_now) AS m;
         END IF;
         EXIT WHEN NOT FOUND;
         RETURN NEXT;
@@ -17258,6 +17298,10 @@ RETURNS TABLE (
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 1
 SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
+-- One plan for all arguments: look-ups by key.
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET jit = off
 AS $fn$
 DECLARE
     v_caller record;

@@ -168,3 +168,40 @@ END;
 COMMENT ON FUNCTION mnemo._visible(text, text, timestamptz) IS
     'Every live record that the agent of the organisation may read, each once: its own, the public '
     'ones, the shared ones granted or delegated to it, the global ones.';
+
+CREATE FUNCTION mnemo._visible_among(
+    p_ids uuid[],
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz
+)
+RETURNS SETOF mnemo.memory
+LANGUAGE sql STABLE PARALLEL SAFE
+-- The fences keep these look-ups by key, whatever the planner thinks of an organisation's size.
+BEGIN ATOMIC
+    SELECT m.*
+      FROM (SELECT DISTINCT u.id FROM unnest(p_ids) AS u(id)) AS t
+      CROSS JOIN LATERAL (
+        SELECT r.* FROM mnemo.memory AS r WHERE r.org_id = p_org_id AND r.id = t.id OFFSET 0
+      ) AS m
+     WHERE mnemo._is_live(m, p_now)
+       AND CASE
+           WHEN m.agent_id = p_agent_id OR m.scope = 'public' THEN true
+           WHEN m.scope = 'shared' THEN
+               EXISTS (
+                    SELECT FROM mnemo.acl AS a
+                     WHERE a.org_id = p_org_id AND a.memory_id = m.id
+                       AND a.agent_id = p_agent_id
+                       AND (a.expires_at IS NULL OR a.expires_at > p_now))
+               OR EXISTS (SELECT FROM mnemo._ways(m, p_org_id, p_agent_id, p_now))
+           ELSE false END
+    UNION ALL
+    SELECT m.*
+      FROM (SELECT DISTINCT u.id FROM unnest(p_ids) AS u(id)) AS t
+      CROSS JOIN LATERAL (
+        SELECT r.* FROM mnemo.memory AS r WHERE r.org_id = '*' AND r.id = t.id OFFSET 0
+      ) AS m
+     WHERE mnemo._is_live(m, p_now);
+END;
+COMMENT ON FUNCTION mnemo._visible_among(uuid[], text, text, timestamptz) IS
+    'Those of _visible that have one of the ids, each once, looked up by key.';

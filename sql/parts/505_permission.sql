@@ -31,12 +31,11 @@ BEGIN ATOMIC
                           FROM mnemo._ways(m, p_org_id, p_agent_id, p_now) AS w)
                     END)
            END
-      FROM mnemo._visible(p_org_id, p_agent_id, p_now) AS m
+      FROM mnemo._visible_among(p_ids, p_org_id, p_agent_id, p_now) AS m
       LEFT JOIN mnemo.acl AS a
         ON a.org_id = p_org_id AND m.org_id = p_org_id AND a.memory_id = m.id
        AND a.agent_id = p_agent_id
-       AND (a.expires_at IS NULL OR a.expires_at > p_now)
-     WHERE m.id = ANY (p_ids);
+       AND (a.expires_at IS NULL OR a.expires_at > p_now);
 END;
 COMMENT ON FUNCTION mnemo._held(text, text, uuid[], timestamptz) IS
     'The records among p_ids that the agent may read, with the rank of the highest permission that '
@@ -80,6 +79,9 @@ CREATE FUNCTION mnemo._require_permission(
 RETURNS void
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, mnemo, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET jit = off
 AS $fn$
 DECLARE
     v_missing uuid[];
@@ -117,6 +119,10 @@ RETURNS boolean
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
 SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
+-- One plan for all arguments: look-ups by key.
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET jit = off
 AS $fn$
 DECLARE
     v_caller record;

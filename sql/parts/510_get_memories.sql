@@ -62,6 +62,10 @@ RETURNS TABLE (
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 10
 SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
+-- One plan for all arguments: look-ups by key.
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET jit = off
 AS $fn$
 DECLARE
     v_caller record;
@@ -80,8 +84,9 @@ BEGIN
           FROM unnest(p_ids) WITH ORDINALITY AS u(id, place)
          GROUP BY u.id
       ) AS t
-      JOIN mnemo._visible(v_caller.org_id, v_caller.agent_id, statement_timestamp()) AS m
-        ON m.id = t.id AND m.id = ANY (p_ids)
+      JOIN mnemo._visible_among(
+            p_ids, v_caller.org_id, v_caller.agent_id, statement_timestamp()) AS m
+        ON m.id = t.id
      ORDER BY t.place;
 END
 $fn$;

@@ -22,8 +22,7 @@ BEGIN
          LIMIT 1;
         IF NOT FOUND THEN
             SELECT m.org_id, false INTO memory_org_id, owned
-              FROM mnemo._visible(p_org_id, p_agent_id, p_now) AS m
-             WHERE m.id = v_next;
+              FROM mnemo._visible_among(ARRAY[v_next], p_org_id, p_agent_id, p_now) AS m;
         END IF;
         EXIT WHEN NOT FOUND;
         RETURN NEXT;

@@ -28,6 +28,10 @@ RETURNS TABLE (
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 1
 SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
+-- One plan for all arguments: look-ups by key.
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET jit = off
 AS $fn$
 DECLARE
     v_caller record;
