@@ -209,6 +209,7 @@ HARMLESS_PARAMETERS = {
     "p_level": "'application'",
     "p_permission": "'read'",
     "p_plans": "'[]'",
+    "p_criteria": """'{"tags": ["some"]}'""",
     "p_records": "'[]'",
     "p_agent_id": f"'{AGENT}'",
     "p_org_id": f"'{ORG}'",
