@@ -678,8 +678,8 @@ class Judged:
 class PoisoningRule:
     """A rule against poisoning: what a hit adds to the sum that holds a record back from 0.5 on.
 
-    `rank` counts from 1, by name. `pattern` None: the rule counts, and reads no words. `applies_to`: source types, and `plan` for
-    plans; empty for all.
+    `rank` counts from 1, by name. `pattern` None: the rule counts, and reads no words.
+    `applies_to`: source types, and `plan` for plans; empty for all.
     """
 
     rank: int
