@@ -41,7 +41,7 @@ AS $fn$
 DECLARE
     v_type text := jsonb_typeof(p_value);
 BEGIN
-    IF v_type = 'null' OR p_key = 'metadata' THEN
+    IF v_type = 'null' OR p_key = 'metadata' OR p_key = 'embedding' AND v_type = 'array' THEN
         RETURN NULL;
     ELSIF p_key IN ('tags', 'entities', 'aliases') THEN
         IF v_type <> 'array'

@@ -3,7 +3,7 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN ARRAY[
     'content', 'importance', 'tags', 'metadata', 'ttl', 'scope', 'memory_type',
     'consolidation_state', 'kind', 'subject', 'predicate', 'entities', 'aliases', 'location',
-    'confidence', 'status', 'valid_from', 'valid_to', 'temporal_scope'
+    'confidence', 'status', 'valid_from', 'valid_to', 'temporal_scope', 'embedding', 'model'
 ];
 COMMENT ON FUNCTION mnemo._change_keys() IS
     'What mnemo.update_memory can change of a memory; of a plan tags, ttl and scope alone.';
@@ -44,7 +44,7 @@ BEGIN
     END IF;
     FOREACH v_key IN ARRAY ARRAY['content', 'importance', 'tags', 'metadata', 'scope',
         'memory_type', 'consolidation_state', 'entities', 'aliases', 'status', 'valid_from',
-        'temporal_scope']
+        'temporal_scope', 'embedding', 'model']
     LOOP
         IF p_changes -> v_key = 'null' THEN
             RETURN mnemo._argument('p_changes', 'p_changes: ' || v_key || ' must not be null',
@@ -70,6 +70,7 @@ BEGIN
                     || mnemo._shown(v_probe.consolidation_state),
                 'mnemo.forget takes a record out of use')
         END,
+        mnemo._embedding_problem(p_changes ->> 'embedding', p_changes ->> 'model'),
         mnemo._ttl_problem((p_changes ->> 'ttl')::interval),
         mnemo._memory_problem(v_probe)
     ]));

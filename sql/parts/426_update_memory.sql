@@ -155,7 +155,11 @@ BEGIN
     PERFORM mnemo._raise_problem(v_changed.problem);
     v_after := v_changed.record;
     IF v_after IS NOT DISTINCT FROM v_before THEN
-        RETURN QUERY SELECT v_before.id, v_before.version, 'unchanged';
+        PERFORM mnemo._store_embedding(
+            p_changes ->> 'embedding', p_changes ->> 'model', v_before.org_id, v_before.id);
+        RETURN QUERY
+        SELECT v_before.id, v_before.version,
+               CASE WHEN p_changes ? 'embedding' THEN 'updated' ELSE 'unchanged' END;
         RETURN;
     END IF;
     v_after.version := v_before.version + 1;
@@ -172,6 +176,11 @@ BEGIN
         PERFORM mnemo._end_grants(v_after, v_caller.org_id, v_caller.agent_id);
     END IF;
     PERFORM mnemo._index_change(v_after);
+    IF v_after.content <> v_before.content THEN
+        PERFORM mnemo._drop_embeddings(v_after.org_id, ARRAY[v_after.id]);
+    END IF;
+    PERFORM mnemo._store_embedding(
+        p_changes ->> 'embedding', p_changes ->> 'model', v_after.org_id, v_after.id);
     RETURN QUERY
     SELECT v_after.id, v_after.version,
            CASE WHEN v_after.quarantined THEN 'quarantined' ELSE 'updated' END;
@@ -182,10 +191,13 @@ COMMENT ON FUNCTION mnemo.update_memory(uuid, jsonb, bigint, text, text) IS
     'metadata (as a whole), memory_type, consolidation_state (a live one), kind, subject, '
     'predicate, entities, aliases, location, confidence, status, valid_from, valid_to, '
     'temporal_scope, ttl (from now; null: for ever), scope (never from or to global; private ends '
-    'all grants); of a plan tags, ttl and scope. The record keeps its id, owner, source and grants; '
+    'all grants), embedding, model; of a plan tags, ttl and scope. The record keeps its id, owner, source and grants; '
     'version grows by one. Where its words change, created_at becomes now and what it said before '
-    'is kept as an archived record, prev_version_id, which nothing recalls. p_expected_version: '
+    'is kept as an archived record, prev_version_id, which nothing recalls. Another content ends its '
+    'embeddings; embedding (with model) gives it one, alone without a new version or event, so that '
+    'old records can be given embeddings of a new model. p_expected_version: '
     'change it only if it has this version. Needs permission write, for scope share. Returns id, '
     'version, and status updated, unchanged (nothing would differ, nothing is written) or '
     'quarantined. Errors: 42501 no access, permission missing; MN001 unknown, gone or invisible '
-    'record; MN002 another version; 22023 bad argument, reserved tag or key; 54000 over a limit.';
+    'record; MN002 another version; 22023 bad argument, reserved tag or key; 54000 over a limit; 55000 '
+    'embedding given but not enabled.';

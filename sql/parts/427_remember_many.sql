@@ -121,6 +121,12 @@ BEGIN
     END IF;
     IF cardinality(v_free) > 0 THEN
         PERFORM mnemo._write_memories(v_free, 'memory_write');
+        PERFORM mnemo._store_embeddings(array_agg(e.value ->> 'embedding'),
+                   array_agg(e.value ->> 'model'), array_agg(r.org_id), array_agg(r.id))
+           FROM jsonb_array_elements(p_records) WITH ORDINALITY AS e(value, place)
+           JOIN unnest(v_free) AS r ON r.id = v_ids[e.place]
+          WHERE e.value ->> 'embedding' IS NOT NULL
+         HAVING count(*) > 0;
     END IF;
     RETURN QUERY
     SELECT a.place, a.id, a.status <> 'failed', a.status, a.error

@@ -33,29 +33,6 @@ $fn$;
 COMMENT ON FUNCTION mnemo._drop_embeddings(text, uuid[]) IS
     'Removes the embeddings of records, of all models; returns how many there were.';
 
-CREATE FUNCTION mnemo._copy_embeddings(
-    p_org_id text,
-    p_from uuid,
-    p_to uuid
-)
-RETURNS void
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, mnemo, pg_temp
-AS $fn$
-DECLARE
-    v_model mnemo.vector_model;
-BEGIN
-    FOR v_model IN SELECT m.* FROM mnemo._made_models() AS m LOOP
-        EXECUTE format('INSERT INTO mnemo.%1$I (org_id, memory_id, embedding)'
-            ' SELECT e.org_id, $3, e.embedding FROM mnemo.%1$I AS e'
-            ' WHERE e.org_id = $1 AND e.memory_id = $2 ON CONFLICT (org_id, memory_id) DO NOTHING',
-            'vectors_' || v_model.suffix) USING p_org_id, p_from, p_to;
-    END LOOP;
-END
-$fn$;
-COMMENT ON FUNCTION mnemo._copy_embeddings(text, uuid, uuid) IS
-    'Gives a record the embeddings of another one of the same content, where it has none.';
-
 CREATE FUNCTION mnemo._embedding_page(
     p_org_id text,
     p_after text[],

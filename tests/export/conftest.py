@@ -47,6 +47,8 @@ def bare(server: Server, template: str) -> Iterator[Callable[[], str]]:
         dsn = server.create_database(name, template)
         with psycopg.connect(dsn, autocommit=True) as conn:
             conn.execute("TRUNCATE mnemo.settings")
+            if conn.execute("SELECT FROM pg_available_extensions WHERE name = 'vector'").fetchone():
+                conn.execute("CREATE EXTENSION vector")
         return dsn
 
     yield make

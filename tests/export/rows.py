@@ -100,6 +100,7 @@ def fill(conn: psycopg.Connection[Any], dice: random.Random, number_of_records: 
                  agent_id=agent, org_id=org, ttl=None if index % 2 else "1 day")  # fmt: skip
     for index, (org, id) in enumerate(records):
         change(conn, dice, org, id, index)
+    vectors(conn, dice, records)
     others(conn, dice, records)
 
 
@@ -130,6 +131,26 @@ def change(
             " nonce = NULL, metadata = '{}', tags = tags[:0], source_id = NULL, thread_id = NULL,"
             " created_by = NULL, quarantine_reason = NULL, subject = NULL, predicate = NULL,"
             f" entities = '{{}}', aliases = '{{}}', location = NULL {where}", org, id)  # fmt: skip
+
+
+def vectors(
+    conn: psycopg.Connection[Any], dice: random.Random, records: list[tuple[str, UUID]]
+) -> None:
+    """Embeddings of two models, at the edges of single precision; none without pgvector."""
+    if not scalar(conn, "SELECT count(*) FROM pg_available_extensions WHERE name = 'vector'"):
+        return
+    sql(conn, "CREATE SCHEMA types; CREATE EXTENSION vector SCHEMA types")
+    models = (("of three", 3, "l2"), ("\u00fcbung", 2500, "cosine"))
+    for name, dimensions, distance in models:
+        rows(conn, "enable_vectors", model=name, dimensions=dimensions, distance=distance)
+    for org, id in records:
+        for name, dimensions, _ in models:
+            if dice.random() < 0.5:
+                numbers = [dice.choice((-1.5, 1e-30, 1 / 3, 65504.0, 1.1754944e-38))
+                           for _ in range(dimensions - 1)]  # fmt: skip
+                sql(conn, "SELECT mnemo._store_embedding(%s, %s, %s, %s)",
+                    str([1.0, *numbers]), name, org, id)  # fmt: skip
+    sql(conn, "UPDATE mnemo.vector_model SET created_at = %s WHERE name = 'of three'", TIMES[3])
 
 
 def others(

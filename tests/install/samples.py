@@ -20,7 +20,7 @@ ROLES = (APPLICATION, TENANT, ADMIN, STRANGER, OWNER)
 TABLES = (
     "acl", "chain_head", "delegation", "event", "event_note", "idempotency", "memory",
     "plan_signature", "poisoning_rule", "role_binding", "role_level", "settings", "term_change", "term_frequency",
-    "term_posting", "term_total", "term_vector",
+    "term_posting", "term_total", "term_vector", "vector_model",
 )  # fmt: skip
 
 QUESTION = "Which invoices of the spring quarter are still unpaid by large customers?"
@@ -97,6 +97,11 @@ def fill(dsn: str) -> None:
             "INSERT INTO mnemo.event_note (org_id, event_id, salt, note)"
             " SELECT org_id, id, '\\x0001feff', E'a note\\twith tab, \\\\ and \u00e9'"
             "   FROM mnemo.event ORDER BY id LIMIT 1"
+        )
+        # The row alone, as most servers of the tests have no pgvector; tests/vectors has the rest.
+        conn.execute(
+            "INSERT INTO mnemo.vector_model (name, suffix, dimensions, distance, rules_version)"
+            " VALUES ('a model', '00ff00ff00ff00ff', 3, 'cosine', 1)"
         )
         conn.execute("SELECT mnemo.seal()")
         conn.execute(
