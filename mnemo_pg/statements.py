@@ -28,6 +28,7 @@ from mnemo_pg.types import (
     ChainHead,
     ChainLine,
     ChainVerification,
+    Delegation,
     Erased,
     Event,
     EventType,
@@ -87,14 +88,14 @@ class Statement(Generic[T]):
 _NAMES: dict[Callable[[str, object], Any], str] = {
     _wire.text: "agent_id content context created_by distance guard idempotency_key kind last level"
     " location memory_type model name note on_error org_id pattern permission predicate query"
-    " role scope source_id source_type status strategy subject temporal_scope text thread_id"
-    " value",
+    " role scope source_id source_type status strategy subject tag temporal_scope text thread_id"
+    " to_agent value",
     _wire.texts: "a aliases applies_to b chunk_ids entities from_agents source_types steps tags"
     " to_agents types",
     _wire.uuid: "after id memory_id",
     _wire.uuids: "ids",
     _wire.number: "confidence importance min_importance outcome_score similarity_threshold weight",
-    _wire.integer: "after_seq dimensions expected_version limit",
+    _wire.integer: "after_seq dimensions expected_version limit max_depth",
     _wire.binary: "expected_head",
     _wire.boolean: "enabled roles tags_all",
     _wire.moment: "as_of before now since until valid_from valid_to",
@@ -184,6 +185,7 @@ _touched = _many(Touched)
 _logged = _many(LoggedRead)
 _grants = _many(Grant)
 _revocations = _many(Revocation)
+_delegations = _many(Delegation)
 _remembered_plan = _one(RememberedPlan)
 _batch = _many(BatchResult)
 _updated = _one(Updated)
@@ -1021,6 +1023,70 @@ def unshare(
         " p_org_id => %(p_org_id)s)",
         _params(locals()),
         _revocations,
+    )
+
+
+def delegate(
+    to_agent: str,
+    *,
+    permission: Permission | str = Permission.READ,
+    ids: Iterable[UUID | str] | None = None,
+    tag: str | None = None,
+    max_depth: int = 0,
+    ttl: timedelta | None = None,
+    agent_id: str | None = None,
+    org_id: str | None = None,
+) -> Statement[UUID]:
+    """Hand a permission to an agent of the same organisation; the id for `revoke_delegation`.
+
+    On the records `ids`, which become shared, on all with `tag`, or on all: always those shared and
+    public ones that the acting agent owns or may share, later ones too. `max_depth`: how many times
+    it may be passed on. Ends after `ttl`; None: when it is revoked. `AccessError` for a record that
+    the agent may not give, `NotFoundError` for one that it does not see, `LimitError` when the
+    other agent holds too many.
+    """
+    return Statement(
+        "SELECT mnemo.delegate(p_to_agent => %(p_to_agent)s, p_permission => %(p_permission)s,"
+        " p_ids => %(p_ids)s, p_tag => %(p_tag)s, p_max_depth => %(p_max_depth)s,"
+        " p_ttl => %(p_ttl)s, p_agent_id => %(p_agent_id)s, p_org_id => %(p_org_id)s) AS value",
+        _params(locals()),
+        _value,
+    )
+
+
+def revoke_delegation(
+    id: UUID | str, *, agent_id: str | None = None, org_id: str | None = None
+) -> Statement[int]:
+    """End a delegation that the agent gave or holds, with all that was passed on from it.
+
+    How many delegations lost something; 0 when it had been revoked before.
+    """
+    return Statement(
+        "SELECT mnemo.revoke_delegation(p_id => %(p_id)s, p_agent_id => %(p_agent_id)s,"
+        " p_org_id => %(p_org_id)s) AS value",
+        _params(locals()),
+        _value,
+    )
+
+
+def delegations(
+    *,
+    limit: int = 50,
+    after: UUID | str | None = None,
+    agent_id: str | None = None,
+    org_id: str | None = None,
+) -> Statement[list[Delegation]]:
+    """What the agent delegated and what was delegated to it, newest first.
+
+    `after` is the last id of the page before.
+    """
+    return Statement(
+        "SELECT rank, id, direction, status, from_agent_id, to_agent_id, permission, memory_ids,"
+        " tag, max_depth, passes_on, passed_on, created_at, expires_at, revoked_at"
+        " FROM mnemo.delegations(p_limit => %(p_limit)s, p_after => %(p_after)s,"
+        " p_agent_id => %(p_agent_id)s, p_org_id => %(p_org_id)s) ORDER BY rank",
+        _params(locals()),
+        _delegations,
     )
 
 

@@ -172,6 +172,21 @@ class SweepTask(StrEnum):
     EVENTS = "events"
 
 
+class DelegationStatus(StrEnum):
+    """Whether a delegation holds, has ended by itself, or was taken back."""
+
+    ACTIVE = "active"
+    EXPIRED = "expired"
+    REVOKED = "revoked"
+
+
+class DelegationDirection(StrEnum):
+    """Whether the acting agent gave a delegation or received it."""
+
+    GIVEN = "given"
+    RECEIVED = "received"
+
+
 class TouchStatus(StrEnum):
     """Whether `touch` counted a use, or passed over a record that was just being changed."""
 
@@ -415,6 +430,31 @@ class Swept:
     task: SweepTask | str
     done: int
     more: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delegation:
+    """A permission that one agent handed to another.
+
+    On the records `memory_ids` or those with `tag`; with neither on all. `passes_on`: how many
+    delegations of others it passes on; `passed_on`: in how many later ones it is passed on itself.
+    """
+
+    rank: int
+    id: UUID
+    direction: DelegationDirection | str
+    status: DelegationStatus | str
+    from_agent_id: str
+    to_agent_id: str
+    permission: Permission | str
+    memory_ids: tuple[UUID, ...]
+    tag: str | None
+    max_depth: int
+    passes_on: int
+    passed_on: int
+    created_at: datetime
+    expires_at: datetime | None
+    revoked_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

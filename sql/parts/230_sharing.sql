@@ -52,7 +52,7 @@ CREATE TABLE mnemo.delegation (
     ),
     CONSTRAINT delegation_permission_check CHECK (mnemo._is_label('permission', permission)),
     CONSTRAINT delegation_tag_check CHECK (
-        coalesce(tags @> ARRAY[tag], tag IS NULL)
+        tag IS NULL OR coalesce(tags @> ARRAY[tag], false)
     ),
     CONSTRAINT delegation_root_agent_id_check CHECK (
         mnemo._is_identifier(root_agent_id) AND root_agent_id <> to_agent_id

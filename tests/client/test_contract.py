@@ -53,6 +53,7 @@ RESULTS: dict[str, Any] = {
     "text[]": tuple,
     "timestamp with time zone": datetime,
     "uuid": UUID,
+    "uuid[]": tuple,
     "void": None,
 }
 # A batch has its identity in the elements; the builder takes a default for them.

@@ -36,6 +36,8 @@ SETS: dict[str, type[StrEnum]] = {
     "forget_status": types.ForgetStatus,
     "erased_kind": types.ErasedKind,
     "sweep_task": types.SweepTask,
+    "delegation_status": types.DelegationStatus,
+    "delegation_direction": types.DelegationDirection,
     "touch_status": types.TouchStatus,
     "event_type": types.EventType,
     "chain_reason": types.ChainReason,
