@@ -5908,7 +5908,10 @@ BEGIN
     END IF;
     FOR v_key, v_value IN SELECT e.key, e.value FROM jsonb_each(p_object) AS e LOOP
         IF v_key <> ALL (p_keys) THEN
-            RETURN mnemo._argument(p_parameter, 'unknown key ' || mnemo._shown(v_key), p_hint);
+            RETURN mnemo._argument(p_parameter,
+                CASE p_parameter WHEN 'p_records' THEN '' ELSE p_parameter || ': ' END
+                    || 'unknown key ' || mnemo._shown(v_key),
+                p_hint);
         END IF;
         v_problem := mnemo._value_problem(v_key, v_value);
         IF v_problem.code IS NOT NULL THEN

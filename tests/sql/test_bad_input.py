@@ -78,6 +78,14 @@ GOOD: dict[str, dict[str, Any]] = {
     "jaccard": {"a": ["x"], "b": ["x"]},
     "canonical_predicate": {"text": "x"},
     "remember": {"content": "x"},
+    "remember_many": {"records": '[{"content": "x"}]'},
+    "update_memory": {"id": Id("own"), "changes": '{"content": "y"}'},
+    "quarantined": {},
+    "release": {"id": Id("held back")},
+    "purge": {"id": Id("held back")},
+    "set_poisoning_rule": {"name": "gold", "pattern": " gold ", "weight": 0.5},
+    "remove_poisoning_rule": {"name": "gold"},
+    "poisoning_rules": {},
     "get_memories": {"ids": [Id("own")]},
     "recall": {"query": "x"},
     "check_permission": {"id": Id("own"), "permission": "read"},
@@ -127,14 +135,24 @@ RECALLS = ("recall_plan", "recall_plans", "explain_recall_plan")
 # Which functions have who.
 WHO = ("remember", "get_memories", "recall", "check_permission", "forget", "share", "unshare",
        "remember_plan", *RECALLS, "get_plan", "list_plans", "history",
-       "verify_chain", "export_chain")  # fmt: skip
+       "verify_chain", "export_chain",
+       "remember_many", "update_memory", "quarantined", "release", "purge")  # fmt: skip
 
 
 def _parameters(function: str) -> set[str]:
     found = set(GOOD[function])
     if function in WHO or function in ("bind_role", "unbind_role"):
         found |= {"agent_id", "org_id"}
-    if function in ("configure", "setting", "export_records", "chain_heads", "retain_events"):
+    if function in (
+        "configure",
+        "setting",
+        "set_poisoning_rule",
+        "remove_poisoning_rule",
+        "poisoning_rules",
+        "export_records",
+        "chain_heads",
+        "retain_events",
+    ):
         found |= {"org_id"}
     if function == "read_events":
         found |= {"agent_id", "org_id"}
@@ -536,10 +554,52 @@ def _chains() -> Iterator[Case]:
     yield Case("history", {"id": Id("own"), "org_id": "acme"}, "MN001", "p_id")
 
 
+def _writing() -> Iterator[Case]:
+    """Batches, changes and rules against poisoning; tests/write goes into what they hold."""
+    for bad in (None, "null", "5", "{}", '"x"'):
+        yield Case("remember_many", {"records": bad}, "22023", "p_records")
+    yield Case("remember_many", {"records": json.dumps([{}] * 10_001)}, "54000", "p_records")
+    for label in (None, *BLANKS, "nonsense", "SKIP"):
+        yield Case("remember_many", {"on_error": label}, "22023", "p_on_error")
+    for bad in (None, "null", "5", "[]", "{}", '{"nonsense": 1}', '{"content": null}'):
+        yield Case("update_memory", {"changes": bad}, "22023", "p_changes")
+    for version in (0, -1, -(2**63)):
+        yield Case("update_memory", {"expected_version": version}, "22023", "p_expected_version")
+    for version in (2, 2**63 - 1):
+        yield Case("update_memory", {"expected_version": version}, "MN002", "p_expected_version")
+    for function in ("update_memory", "release", "purge"):
+        yield Case(function, {"id": None}, "22023", "p_id")
+        for name in ("unknown", "foreign", "deleted", "deleted plan"):
+            yield Case(function, {"id": Id(name)}, "MN001", "p_id")
+    for name in ("expired", "archived", "held back", "invisible", "invisible plan"):
+        yield Case("update_memory", {"id": Id(name)}, "MN001", "p_id")
+    for name in ("public", "global"):
+        yield Case("update_memory", {"id": Id(name)}, "42501", "p_id")
+    for function in ("release", "purge"):
+        yield Case(function, {"id": Id("own")}, "MN001", "p_id")
+        for blank in BLANKS:
+            yield Case(function, {"note": blank}, "22023", "p_note")
+        yield Case(function, {"note": "n" * 10_001}, "54000", "p_note")
+    for limit in (None, 0, -1, 1001):
+        yield Case("quarantined", {"limit": limit}, "22023", "p_limit")
+    yield Case("quarantined", {"after": "00000000-0000-0000-0000-000000000000"}, NO_ROWS)
+    for function in ("set_poisoning_rule", "remove_poisoning_rule"):
+        for name in (None, *BLANKS, "Gold", "g-1", "1g", "g" * 64):
+            yield Case(function, {"name": name}, "22023", "p_name")
+    for pattern in (None, *BLANKS, "(", "x*", "Gold", "(a)\\1", "(?=a)b", "a{51}"):
+        yield Case("set_poisoning_rule", {"pattern": pattern}, "22023", "p_pattern")
+    yield Case("set_poisoning_rule", {"pattern": "x" * 1001}, "54000", "p_pattern")
+    for weight in (None, NAN, INF, -0.1, 1.1):
+        yield Case("set_poisoning_rule", {"weight": weight}, "22023", "p_weight")
+    for sources in ([], [None], ["nonsense"], [["agent"]], ["agent", "PLAN"]):
+        yield Case("set_poisoning_rule", {"applies_to": sources}, "22023", "p_applies_to")
+    yield Case("set_poisoning_rule", {"enabled": None}, "22023", "p_enabled")
+
+
 CASES: list[Case] = [
     *_names(), *_labels(), *_texts(), *_lists(), *_numbers(), *_times(), *_ids(), *_agents(),
     *_contents(), *_plans(), *_batches(), *_administration(), *_pure(), *_transfers(),
-    *_chains(),
+    *_chains(), *_writing(),
 ]  # fmt: skip
 
 
