@@ -32,6 +32,26 @@ def db(module_dsn: str) -> Iterator[psycopg.Connection]:
     with emptied(module_dsn) as conn:
         yield conn
         verified(conn)
+    with emptied(module_dsn):
+        pass
+
+
+@pytest.fixture(scope="module")
+def session(module_dsn: str) -> Iterator[psycopg.Connection]:
+    """One connection a module: the functions of a fresh session are compiled anew."""
+    with emptied(module_dsn):
+        pass
+    with psycopg.connect(module_dsn) as conn:
+        yield conn
+
+
+@pytest.fixture
+def tx(session: psycopg.Connection) -> Iterator[psycopg.Connection]:
+    """A transaction on the empty database of the module; every chain verifies at the end."""
+    session.execute("SELECT 1")
+    yield session
+    verified(session)
+    session.rollback()
 
 
 def memory(conn: psycopg.Connection, content: str = "x", **arguments: Any) -> UUID:

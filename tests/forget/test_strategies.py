@@ -47,33 +47,33 @@ def _gone(conn: psycopg.Connection, record: UUID, agent: str = "ana") -> None:
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("kind", ["memory", "plan"])
 @pytest.mark.parametrize("scope", SCOPES)
-def test_nothing_recalls_it(db: psycopg.Connection, strategy: str, kind: str, scope: str) -> None:
+def test_nothing_recalls_it(tx: psycopg.Connection, strategy: str, kind: str, scope: str) -> None:
     """Of every scope, for the owner and for those who saw it; one event, by whom it was done."""
     if kind == "memory":
-        record = memory(db, "zanzibar", scope=scope)
-        kept = memory(db, "pemba", agent_id="dua")
+        record = memory(tx, "zanzibar", scope=scope)
+        kept = memory(tx, "pemba", agent_id="dua")
     else:
-        record = plan(db, "zanzibar plan", scope=scope)
-        kept = plan(db, "pemba plan", agent_id="dua")
+        record = plan(tx, "zanzibar plan", scope=scope)
+        kept = plan(tx, "pemba plan", agent_id="dua")
     if scope == "shared":
-        rows(db, "share", id=record, to_agents=["ben"], agent_id="ana")
-    other = stored(db, kept)
-    assert forgotten(db, ids=[record, record], strategy=strategy) == {record: STATUS[strategy]}
+        rows(tx, "share", id=record, to_agents=["ben"], agent_id="ana")
+    other = stored(tx, kept)
+    assert forgotten(tx, ids=[record, record], strategy=strategy) == {record: STATUS[strategy]}
     for agent in ("ana", "ben"):
-        _gone(db, record, agent)
-    (event,) = events(db, record)[-1:]
+        _gone(tx, record, agent)
+    (event,) = events(tx, record)[-1:]
     assert event[:2] == (
         {"redact": "memory_redact", "archive": "memory_update"}.get(strategy, "memory_delete"),
         "ana",
     )
-    assert len(events(db, record)) == 1 + (scope == "shared")
-    assert (stored(db, record) is None) == (strategy == "hard_delete")
-    assert stored(db, kept) == other
-    assert count(db, "plan_signature") == (kind == "plan")
-    assert count(db, "term_vector") == (kind == "memory")
+    assert len(events(tx, record)) == 1 + (scope == "shared")
+    assert (stored(tx, record) is None) == (strategy == "hard_delete")
+    assert stored(tx, kept) == other
+    assert count(tx, "plan_signature") == (kind == "plan")
+    assert count(tx, "term_vector") == (kind == "memory")
     for table in ("plan_signature", "term_vector", "term_posting"):
         column = "plan_id" if table == "plan_signature" else "memory_id"
-        assert scalar(db, f"SELECT count(*) FROM mnemo.{table} WHERE {column} = %s", record) == 0
+        assert scalar(tx, f"SELECT count(*) FROM mnemo.{table} WHERE {column} = %s", record) == 0
 
 
 def test_what_soft_deletion_and_archive_change(db: psycopg.Connection) -> None:
@@ -122,10 +122,10 @@ def test_what_redaction_leaves(db: psycopg.Connection) -> None:
     assert count(db, "event") == written
 
 
-def test_a_redacted_plan_is_still_a_plan(db: psycopg.Connection) -> None:
-    record = plan(db, tags=["x"], context="c", details=None)
-    forgotten(db, ids=[record], strategy="redact")
-    found = db.execute(
+def test_a_redacted_plan_is_still_a_plan(tx: psycopg.Connection) -> None:
+    record = plan(tx, tags=["x"], context="c", details=None)
+    forgotten(tx, ids=[record], strategy="redact")
+    found = tx.execute(
         "SELECT id, query, signature_tokens, steps, chunk_ids, outcome_score, context, tags,"
         " signature_size, deleted_at IS NOT NULL FROM mnemo.plan"
     ).fetchall()
@@ -154,107 +154,107 @@ def test_a_hard_deletion_leaves_a_tombstone(db: psycopg.Connection) -> None:
 @pytest.mark.parametrize("permission", [None, *PERMISSIONS])
 @pytest.mark.parametrize("scope", ["shared", "public"])
 def test_it_needs_delete(
-    db: psycopg.Connection, strategy: str, permission: str | None, scope: str
+    tx: psycopg.Connection, strategy: str, permission: str | None, scope: str
 ) -> None:
     """With less nothing changes, by whatever strategy."""
-    record = memory(db, scope=scope)
+    record = memory(tx, scope=scope)
     if permission is not None:
-        rows(db, "share", id=record, to_agents=["ben"], permission=permission, agent_id="ana")
+        rows(tx, "share", id=record, to_agents=["ben"], permission=permission, agent_id="ana")
     if permission in ("delete", "share"):
-        answer = forgotten(db, agent="ben", ids=[record], strategy=strategy)
+        answer = forgotten(tx, agent="ben", ids=[record], strategy=strategy)
         assert answer == {record: STATUS[strategy]}
-        assert events(db, record)[-1][1] == "ben"
+        assert events(tx, record)[-1][1] == "ben"
         return
-    before = contents(db)
+    before = contents(tx)
     with refused("MN001" if permission is None and scope == "shared" else "42501", "p_ids") as seen:
-        forgotten(db, agent="ben", ids=[record], strategy=strategy)
+        forgotten(tx, agent="ben", ids=[record], strategy=strategy)
     assert seen.detail is not None
     assert seen.detail["ids"] == [str(record)]
-    assert contents(db) == before
+    assert contents(tx) == before
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_all_or_nothing(db: psycopg.Connection, strategy: str) -> None:
-    mine = [memory(db), plan(db)]
-    for foreign in (memory(db, agent_id="ben"), memory(db, org_id="acme"), uuid4()):
-        before = contents(db)
+def test_all_or_nothing(tx: psycopg.Connection, strategy: str) -> None:
+    mine = [memory(tx), plan(tx)]
+    for foreign in (memory(tx, agent_id="ben"), memory(tx, org_id="acme"), uuid4()):
+        before = contents(tx)
         with refused("MN001", "p_ids") as seen:
-            forgotten(db, ids=[*mine, foreign], strategy=strategy)
+            forgotten(tx, ids=[*mine, foreign], strategy=strategy)
         assert seen.detail is not None
         assert seen.detail["ids"] == [str(foreign)]
-        assert contents(db) == before
+        assert contents(tx) == before
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("state", ["deleted", "archived", "expired", "quarantined"])
 def test_what_is_hidden_its_owner_can_still_erase(
-    db: psycopg.Connection, strategy: str, state: str
+    tx: psycopg.Connection, strategy: str, state: str
 ) -> None:
     """And nobody else; hiding it again is no operation: MN001 as for an unknown one."""
-    record = memory(db, scope="shared", ttl="1 hour")
-    rows(db, "share", id=record, to_agents=["ben"], permission="share", agent_id="ana")
+    record = memory(tx, scope="shared", ttl="1 hour")
+    rows(tx, "share", id=record, to_agents=["ben"], permission="share", agent_id="ana")
     if state in ("deleted", "archived"):
-        forgotten(db, ids=[record], strategy="archive" if state == "archived" else "soft_delete")
+        forgotten(tx, ids=[record], strategy="archive" if state == "archived" else "soft_delete")
     else:
-        with db.transaction():
+        with tx.transaction():
             column, value = {
                 "expired": ("expires_at", "now() - interval '1 s'"),
                 "quarantined": ("quarantined", "true"),
             }[state]
-            db.execute(
+            tx.execute(
                 "CREATE TEMP TABLE b ON COMMIT DROP AS SELECT m AS was FROM mnemo.memory AS m"
             )
-            db.execute(f"UPDATE mnemo.memory SET {column} = {value}")
-            db.execute(
+            tx.execute(f"UPDATE mnemo.memory SET {column} = {value}")
+            tx.execute(
                 "SELECT mnemo._write_event(m, 'memory_update', 'default', 'ana',"
                 " mnemo._bound_changes(b.was, m)) FROM mnemo.memory AS m, b"
             )
     for agent in ("ben", "ana"):
         if agent == "ana" and strategy in ERASING:
-            assert forgotten(db, ids=[record], strategy=strategy) == {record: STATUS[strategy]}
-            row_now = stored(db, record)
+            assert forgotten(tx, ids=[record], strategy=strategy) == {record: STATUS[strategy]}
+            row_now = stored(tx, record)
             assert row_now is None or row_now["content"] is None
             continue
-        before = contents(db)
+        before = contents(tx)
         with refused("MN001", "p_ids"):
-            forgotten(db, agent=agent, ids=[record], strategy=strategy)
-        assert contents(db) == before
+            forgotten(tx, agent=agent, ids=[record], strategy=strategy)
+        assert contents(tx) == before
 
 
-def test_what_is_removed_is_unknown(db: psycopg.Connection) -> None:
-    record = memory(db)
-    forgotten(db, ids=[record], strategy="hard_delete")
+def test_what_is_removed_is_unknown(tx: psycopg.Connection) -> None:
+    record = memory(tx)
+    forgotten(tx, ids=[record], strategy="hard_delete")
     for strategy in STRATEGIES:
         with refused("MN001", "p_ids"):
-            forgotten(db, ids=[record], strategy=strategy)
+            forgotten(tx, ids=[record], strategy=strategy)
 
 
-def test_a_redacted_record_can_be_removed(db: psycopg.Connection) -> None:
-    record = plan(db)
+def test_a_redacted_record_can_be_removed(tx: psycopg.Connection) -> None:
+    record = plan(tx)
     for strategy in ("soft_delete", "redact", "hard_delete"):
-        forgotten(db, ids=[record], strategy=strategy)
-    assert count(db, "memory") == 0
+        forgotten(tx, ids=[record], strategy=strategy)
+    assert count(tx, "memory") == 0
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_versions_go_with_the_record_that_replaced_them(
-    db: psycopg.Connection, strategy: str
+    tx: psycopg.Connection, strategy: str
 ) -> None:
     """Where the text is erased; a later version stays, and so do others' records."""
-    first, second, third = (memory(db, f"version {n}") for n in range(3))
-    foreign = memory(db, agent_id="ben")
+    first, second, third = (memory(tx, f"version {n}") for n in range(3))
+    foreign = memory(tx, agent_id="ben")
     for record, before in ((third, second), (second, first), (first, foreign)):
-        with db.transaction():
-            db.execute(
+        with tx.transaction():
+            tx.execute(
                 "UPDATE mnemo.memory SET prev_version_id = %s WHERE id = %s", [before, record]
             )
-            db.execute(
+            tx.execute(
                 "SELECT mnemo._write_event(m, 'memory_update', 'default', 'ana',"
                 " jsonb_build_object('prev_version_id', %s::uuid)) FROM mnemo.memory AS m"
                 " WHERE m.id = %s", [before, record],
             )  # fmt: skip
-    assert forgotten(db, ids=[second], strategy=strategy) == {second: STATUS[strategy]}
-    texts = db.execute("SELECT content FROM mnemo.memory ORDER BY id").fetchall()
+    assert forgotten(tx, ids=[second], strategy=strategy) == {second: STATUS[strategy]}
+    texts = tx.execute("SELECT content FROM mnemo.memory ORDER BY id").fetchall()
     assert texts == {
         "hard_delete": [("version 2",), ("x",)],
         "redact": [(None,), (None,), ("version 2",), ("x",)],
@@ -277,20 +277,20 @@ def test_versions_go_with_the_record_that_replaced_them(
     ],
 )
 def test_bad_arguments_change_nothing(
-    db: psycopg.Connection, arguments: dict[str, Any], parameter: str, code: str
+    tx: psycopg.Connection, arguments: dict[str, Any], parameter: str, code: str
 ) -> None:
-    record = memory(db)
-    before = contents(db)
+    record = memory(tx)
+    before = contents(tx)
     with refused(code, parameter):
-        forgotten(db, **{"ids": [record], "strategy": "redact"} | arguments)
-    assert contents(db) == before
+        forgotten(tx, **{"ids": [record], "strategy": "redact"} | arguments)
+    assert contents(tx) == before
 
 
-def test_a_key_is_free_again_after_erasure(db: psycopg.Connection) -> None:
+def test_a_key_is_free_again_after_erasure(tx: psycopg.Connection) -> None:
     """What it answered is gone: the same write makes a new record."""
-    first = row(db, "remember", content="a", agent_id="ana", idempotency_key="key")
-    forgotten(db, ids=[first["id"]], strategy="redact")
-    again = row(db, "remember", content="a", agent_id="ana", idempotency_key="key")
+    first = row(tx, "remember", content="a", agent_id="ana", idempotency_key="key")
+    forgotten(tx, ids=[first["id"]], strategy="redact")
+    again = row(tx, "remember", content="a", agent_id="ana", idempotency_key="key")
     assert again["status"] == "stored"
     assert again["id"] != first["id"]
 

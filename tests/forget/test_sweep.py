@@ -39,37 +39,37 @@ def test_an_empty_store_has_nothing_to_sweep(db: psycopg.Connection) -> None:
 
 @pytest.mark.parametrize("kind", ["memory", "plan"])
 @pytest.mark.parametrize("scope", ["private", "public", "global"])
-def test_expired_records_are_deleted(db: psycopg.Connection, kind: str, scope: str) -> None:
+def test_expired_records_are_deleted(tx: psycopg.Connection, kind: str, scope: str) -> None:
     """With an event, out of every index; others stay, and one that is deleted is not deleted
     again."""
     make = memory if kind == "memory" else plan
-    expired = make(db, ttl="1 hour", scope=scope, agent_id="ben")
-    kept = [make(db, ttl="3 hours"), make(db)]
-    deleted = make(db, ttl="1 hour")
-    forgotten(db, ids=[deleted])
-    before = [stored(db, one) for one in kept]
-    _sweep(db)
-    assert _sweep(db, now=_in(db, "2 hours")) == {"expired": 1, "events": 1} | (
+    expired = make(tx, ttl="1 hour", scope=scope, agent_id="ben")
+    kept = [make(tx, ttl="3 hours"), make(tx)]
+    deleted = make(tx, ttl="1 hour")
+    forgotten(tx, ids=[deleted])
+    before = [stored(tx, one) for one in kept]
+    _sweep(tx)
+    assert _sweep(tx, now=_in(tx, "2 hours")) == {"expired": 1, "events": 1} | (
         {"terms": 1} if kind == "memory" else {}
     )
-    ((event_type, actor, changes),) = events(db, expired)
+    ((event_type, actor, changes),) = events(tx, expired)
     assert (event_type, actor, set(changes)) == ("memory_expired", "ben", {"deleted_at"})
-    after = stored(db, expired)
+    after = stored(tx, expired)
     assert after is not None
     assert after["content"] is not None
-    assert [stored(db, one) for one in kept] == before
-    assert count(db, "plan_signature" if kind == "plan" else "term_vector") == 2
-    assert _sweep(db, now=_in(db, "2 hours")) == {}
+    assert [stored(tx, one) for one in kept] == before
+    assert count(tx, "plan_signature" if kind == "plan" else "term_vector") == 2
+    assert _sweep(tx, now=_in(tx, "2 hours")) == {}
 
 
-def test_working_memory_goes(db: psycopg.Connection) -> None:
-    record = memory(db, memory_type="working")
-    assert "expired" not in _sweep(db)
-    assert _sweep(db, now=_in(db, "61 minutes"))["expired"] == 1
-    assert _sweep(db, now=_in(db, "31 days 2 hours"))["purged"] == 1
-    assert stored(db, record) is None
-    assert [one[:1] for one in events(db, record)] == [("memory_expired",), ("memory_expired",)]
-    assert events(db, record)[-1][2] == {"hard": True}
+def test_working_memory_goes(tx: psycopg.Connection) -> None:
+    record = memory(tx, memory_type="working")
+    assert "expired" not in _sweep(tx)
+    assert _sweep(tx, now=_in(tx, "61 minutes"))["expired"] == 1
+    assert _sweep(tx, now=_in(tx, "31 days 2 hours"))["purged"] == 1
+    assert stored(tx, record) is None
+    assert [one[:1] for one in events(tx, record)] == [("memory_expired",), ("memory_expired",)]
+    assert events(tx, record)[-1][2] == {"hard": True}
 
 
 def test_purging_goes_by_the_setting_of_the_organisation(db: psycopg.Connection) -> None:
@@ -100,27 +100,27 @@ def test_purging_goes_by_the_setting_of_the_organisation(db: psycopg.Connection)
     "value_",
     ["", "30", "30 day", "1 month", "-1 days", "1.5 days", "Never", "1 days ", "1000000000 days"],
 )
-def test_bad_times_to_purge(db: psycopg.Connection, value_: str) -> None:
+def test_bad_times_to_purge(tx: psycopg.Connection, value_: str) -> None:
     with refused("22023", "p_value"):
-        value(db, "configure", name="purge_after", value=value_)
+        value(tx, "configure", name="purge_after", value=value_)
 
 
 # ---- grants, delegations, keys, statistics, events
 
 
 @pytest.mark.parametrize("kind", ["memory", "plan"])
-def test_ended_grants_go(db: psycopg.Connection, kind: str) -> None:
+def test_ended_grants_go(tx: psycopg.Connection, kind: str) -> None:
     """With what the indexes hold for them, and an event; others on the same record stay."""
-    record = (memory if kind == "memory" else plan)(db, "zanzibar", scope="shared")
-    rows(db, "share", id=record, to_agents=["ben", "cem"], ttl="1 hour", agent_id="ana")
-    rows(db, "share", id=record, to_agents=["dua"], agent_id="ana")
+    record = (memory if kind == "memory" else plan)(tx, "zanzibar", scope="shared")
+    rows(tx, "share", id=record, to_agents=["ben", "cem"], ttl="1 hour", agent_id="ana")
+    rows(tx, "share", id=record, to_agents=["dua"], agent_id="ana")
     index = "plan_signature" if kind == "plan" else "term_posting"
-    before = count(db, index)
-    assert _sweep(db, now=_in(db, "2 hours"))["grants"] == 2
-    assert count(db, index) == before // 2
-    assert events(db, record)[-1] == ("memory_unshare", "ana", {"agents": ["ben", "cem"]})
-    assert scalar(db, "SELECT agent_id FROM mnemo.acl") == "dua"
-    assert _sweep(db, now=_in(db, "2 hours")).get("grants") is None
+    before = count(tx, index)
+    assert _sweep(tx, now=_in(tx, "2 hours"))["grants"] == 2
+    assert count(tx, index) == before // 2
+    assert events(tx, record)[-1] == ("memory_unshare", "ana", {"agents": ["ben", "cem"]})
+    assert scalar(tx, "SELECT agent_id FROM mnemo.acl") == "dua"
+    assert _sweep(tx, now=_in(tx, "2 hours")).get("grants") is None
 
 
 def test_ended_delegations_go(db: psycopg.Connection) -> None:
@@ -153,14 +153,14 @@ def test_keys_without_a_record_go(db: psycopg.Connection) -> None:
     assert found == [("k0",), ("k2",), ("k4",)]
 
 
-def test_statistics_are_folded_in_and_events_sealed(db: psycopg.Connection) -> None:
+def test_statistics_are_folded_in_and_events_sealed(tx: psycopg.Connection) -> None:
     for org in ("default", "acme"):
         for n in range(3):
-            memory(db, f"word{n}", org_id=org)
-    memory(db, "everyone", scope="global")
-    assert _sweep(db) == {"terms": 7, "events": 7}
-    assert count(db, "term_change") == 0
-    assert scalar(db, "SELECT count(*) FROM mnemo.event WHERE seq IS NULL") == 0
+            memory(tx, f"word{n}", org_id=org)
+    memory(tx, "everyone", scope="global")
+    assert _sweep(tx) == {"terms": 7, "events": 7}
+    assert count(tx, "term_change") == 0
+    assert scalar(tx, "SELECT count(*) FROM mnemo.event WHERE seq IS NULL") == 0
 
 
 def test_a_call_is_bounded(db: psycopg.Connection) -> None:
@@ -193,13 +193,13 @@ def test_a_call_is_bounded(db: psycopg.Connection) -> None:
     + [({"now": n}, "p_now") for n in ("infinity", "-infinity", "20000-01-01")],
 )
 def test_bad_arguments_change_nothing(
-    db: psycopg.Connection, arguments: dict[str, Any], parameter: str
+    tx: psycopg.Connection, arguments: dict[str, Any], parameter: str
 ) -> None:
-    memory(db, ttl="1 microsecond")
-    before = contents(db)
+    memory(tx, ttl="1 microsecond")
+    before = contents(tx)
     with refused("22023", parameter):
-        _sweep(db, **arguments)
-    assert contents(db) == before
+        _sweep(tx, **arguments)
+    assert contents(tx) == before
 
 
 def test_it_needs_fresh_snapshots(db: psycopg.Connection, module_dsn: str) -> None:
@@ -221,18 +221,18 @@ def _used(conn: psycopg.Connection, record: UUID) -> tuple[int, bool]:
     return found[0], found[1]
 
 
-def test_a_touch_counts_a_use(db: psycopg.Connection) -> None:
+def test_a_touch_counts_a_use(tx: psycopg.Connection) -> None:
     """Of memories and plans, once a call; nothing else changes and no event is written."""
-    used, unused = [memory(db), plan(db)], memory(db)
-    before = [stored(db, one) for one in used]
+    used, unused = [memory(tx), plan(tx)], memory(tx)
+    before = [stored(tx, one) for one in used]
     for n in (1, 2):
-        found = rows(db, "touch", ids=[*used, used[0]], agent_id="ana")
+        found = rows(tx, "touch", ids=[*used, used[0]], agent_id="ana")
         assert found == [{"id": one, "status": "touched"} for one in sorted(used)]
-        assert [_used(db, one) for one in used] == [(n, True)] * 2
+        assert [_used(tx, one) for one in used] == [(n, True)] * 2
     free = {"access_count": 0, "last_accessed_at": None}
-    assert [(stored(db, one) or {}) | free for one in used] == before
-    assert _used(db, unused) == (0, False)
-    assert count(db, "event") == 3
+    assert [(stored(tx, one) or {}) | free for one in used] == before
+    assert _used(tx, unused) == (0, False)
+    assert count(tx, "event") == 3
 
 
 @pytest.mark.parametrize("function", ["touch", "log_read"])
@@ -252,11 +252,11 @@ def test_reading_is_enough_to_report_it(db: psycopg.Connection, function: str) -
             rows(db, function, ids=bad, agent_id="ben")
 
 
-def test_a_read_is_an_event_of_the_owners_chain(db: psycopg.Connection) -> None:
-    record = memory(db, scope="public")
+def test_a_read_is_an_event_of_the_owners_chain(tx: psycopg.Connection) -> None:
+    record = memory(tx, scope="public")
     for query in ("what was said", None):
-        (answer,) = rows(db, "log_read", ids=[record, record], query=query, agent_id="ben")
-        (event,) = rows(db, "history", id=record, agent_id="ana")[-1:]
+        (answer,) = rows(tx, "log_read", ids=[record, record], query=query, agent_id="ben")
+        (event,) = rows(tx, "history", id=record, agent_id="ana")[-1:]
         assert answer == {"id": record, "event_id": event["id"]}
         assert (event["event_type"], event["agent_id"], event["actor_agent_id"]) == (
             "memory_read", "ana", "ben",
@@ -264,17 +264,17 @@ def test_a_read_is_an_event_of_the_owners_chain(db: psycopg.Connection) -> None:
         assert (event["note"], event["changes"]) == (query, {})
     for bad in (" ", ""):
         with refused("22023", "p_query"):
-            rows(db, "log_read", ids=[record], query=bad, agent_id="ben")
+            rows(tx, "log_read", ids=[record], query=bad, agent_id="ben")
     with refused("54000", "p_query"):
-        rows(db, "log_read", ids=[record], query="x" * 100_001, agent_id="ben")
+        rows(tx, "log_read", ids=[record], query="x" * 100_001, agent_id="ben")
 
 
-def test_what_was_asked_stays_in_the_organisation(db: psycopg.Connection) -> None:
+def test_what_was_asked_stays_in_the_organisation(tx: psycopg.Connection) -> None:
     """A reader elsewhere does not tell the owner of a global record what it looked for."""
-    record = memory(db, scope="global")
-    rows(db, "log_read", ids=[record], query="our secret plan", agent_id="eve", org_id="acme")
-    assert count(db, "event_note") == 0
-    (event,) = rows(db, "history", id=record, agent_id="ana")[-1:]
+    record = memory(tx, scope="global")
+    rows(tx, "log_read", ids=[record], query="our secret plan", agent_id="eve", org_id="acme")
+    assert count(tx, "event_note") == 0
+    (event,) = rows(tx, "history", id=record, agent_id="ana")[-1:]
     assert (event["actor_org_id"], event["note"]) == ("acme", None)
 
 

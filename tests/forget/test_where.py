@@ -40,15 +40,15 @@ CASES: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("case", CASES)
-def test_a_criterion_is_used(db: psycopg.Connection, case: str, strategy: str) -> None:
+def test_a_criterion_is_used(tx: psycopg.Connection, case: str, strategy: str) -> None:
     """It decides what goes, and nothing else does."""
     criteria, met, missed = CASES[case]
-    goes, stays = memory(db, **met), memory(db, **missed)
-    foreign = [memory(db, agent_id="ben", **met), memory(db, org_id="acme", **met)]
-    before = [stored(db, one) for one in (stays, *foreign)]
-    assert _where(db, criteria, strategy=strategy) == {goes: STATUS[strategy]}
-    assert [stored(db, one) for one in (stays, *foreign)] == before
-    assert _where(db, criteria, strategy=strategy) == {}
+    goes, stays = memory(tx, **met), memory(tx, **missed)
+    foreign = [memory(tx, agent_id="ben", **met), memory(tx, org_id="acme", **met)]
+    before = [stored(tx, one) for one in (stays, *foreign)]
+    assert _where(tx, criteria, strategy=strategy) == {goes: STATUS[strategy]}
+    assert [stored(tx, one) for one in (stays, *foreign)] == before
+    assert _where(tx, criteria, strategy=strategy) == {}
 
 
 @pytest.mark.parametrize(
@@ -71,10 +71,10 @@ def test_before_is_a_time_of_one_meaning(db: psycopg.Connection, written: str) -
     assert _where(db, {"before": written}) == {old: "deleted"}
 
 
-def test_plans_are_records(db: psycopg.Connection) -> None:
-    one, other = plan(db, tags=["t"], thread_id="x"), plan(db, "how to go")
-    assert _where(db, {"tags": ["t"], "types": ["procedural"], "thread": "x"}) == {one: "deleted"}
-    assert _where(db, {"tags": ["__experience_plan__"]}, strategy="redact") == {
+def test_plans_are_records(tx: psycopg.Connection) -> None:
+    one, other = plan(tx, tags=["t"], thread_id="x"), plan(tx, "how to go")
+    assert _where(tx, {"tags": ["t"], "types": ["procedural"], "thread": "x"}) == {one: "deleted"}
+    assert _where(tx, {"tags": ["__experience_plan__"]}, strategy="redact") == {
         one: "redacted", other: "redacted",
     }  # fmt: skip
 
@@ -100,28 +100,28 @@ def test_what_the_agent_may_delete_and_no_more(db: psycopg.Connection) -> None:
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_hidden_ones_go_where_text_is_erased(db: psycopg.Connection, strategy: str) -> None:
+def test_hidden_ones_go_where_text_is_erased(tx: psycopg.Connection, strategy: str) -> None:
     live, deleted, archived, expired, redacted = (
-        memory(db, memory_type="semantic") for _ in "12345"
+        memory(tx, memory_type="semantic") for _ in "12345"
     )
-    memory(db, memory_type="episodic")
-    forgotten(db, ids=[deleted])
-    forgotten(db, ids=[archived], strategy="archive")
-    forgotten(db, ids=[redacted], strategy="redact")
-    forgotten(db, ids=[expired], strategy="archive")
-    found = _where(db, {"types": ["semantic"]}, strategy=strategy)
+    memory(tx, memory_type="episodic")
+    forgotten(tx, ids=[deleted])
+    forgotten(tx, ids=[archived], strategy="archive")
+    forgotten(tx, ids=[redacted], strategy="redact")
+    forgotten(tx, ids=[expired], strategy="archive")
+    found = _where(tx, {"types": ["semantic"]}, strategy=strategy)
     assert set(found) == {
         "redact": {live, deleted, archived, expired},
         "hard_delete": {live, deleted, archived, expired, redacted},
     }.get(strategy, {live})
 
 
-def test_a_limit_bounds_a_call(db: psycopg.Connection) -> None:
+def test_a_limit_bounds_a_call(tx: psycopg.Connection) -> None:
     """And calls go on until nothing is left, each with others."""
-    records = {memory(db, tags=["t"]) for _ in range(7)}
+    records = {memory(tx, tags=["t"]) for _ in range(7)}
     found: set[UUID] = set()
     sizes = []
-    while batch := _where(db, {"tags": ["t"]}, strategy="redact", limit=3):
+    while batch := _where(tx, {"tags": ["t"]}, strategy="redact", limit=3):
         assert not found & set(batch)
         found |= set(batch)
         sizes.append(len(batch))
@@ -140,13 +140,13 @@ BAD: list[Any] = [
 
 
 @pytest.mark.parametrize("criteria", BAD, ids=str)
-def test_bad_criteria_change_nothing(db: psycopg.Connection, criteria: Any) -> None:
-    memory(db, tags=["a"])
-    before = contents(db)
+def test_bad_criteria_change_nothing(tx: psycopg.Connection, criteria: Any) -> None:
+    memory(tx, tags=["a"])
+    before = contents(tx)
     value = None if criteria is None else psycopg.types.json.Jsonb(criteria)
     with refused("22023", "p_criteria"):
-        rows(db, "forget_where", criteria=value, agent_id="ana")
-    assert contents(db) == before
+        rows(tx, "forget_where", criteria=value, agent_id="ana")
+    assert contents(tx) == before
 
 
 @pytest.mark.parametrize(
@@ -166,13 +166,13 @@ def test_bad_criteria_change_nothing(db: psycopg.Connection, criteria: Any) -> N
     ],
 )
 def test_other_bad_arguments(
-    db: psycopg.Connection, arguments: dict[str, Any], parameter: str, code: str
+    tx: psycopg.Connection, arguments: dict[str, Any], parameter: str, code: str
 ) -> None:
-    memory(db, tags=["x"])
-    before = contents(db)
+    memory(tx, tags=["x"])
+    before = contents(tx)
     with refused(code, parameter):
-        _where(db, **{"criteria": {"tags": ["x"]}} | arguments)
-    assert contents(db) == before
+        _where(tx, **{"criteria": {"tags": ["x"]}} | arguments)
+    assert contents(tx) == before
 
 
 def test_the_client_takes_datetimes_and_tuples(db: psycopg.Connection) -> None:
@@ -194,65 +194,65 @@ def _erased(conn: psycopg.Connection, subject: str, **who: Any) -> dict[str, int
     return {one["kind"]: one["erased"] for one in found if one["erased"]}
 
 
-def test_a_data_subject_is_erased_everywhere(db: psycopg.Connection) -> None:
+def test_a_data_subject_is_erased_everywhere(tx: psycopg.Connection) -> None:
     """Whoever owns it, of whatever scope and state; records that only mention it in words stay."""
     named = [
-        memory(db, "a", subject="Zoe  Lund", scope="private"),
-        memory(db, "b", entities=["Bob", "ZOE LUND"], agent_id="ben", scope="public"),
-        memory(db, "c", tags=["subject:Zoe Lund"], agent_id="cem", scope="global"),
-        memory(db, "d", subject="zoe lund", idempotency_key="zoe"),
+        memory(tx, "a", subject="Zoe  Lund", scope="private"),
+        memory(tx, "b", entities=["Bob", "ZOE LUND"], agent_id="ben", scope="public"),
+        memory(tx, "c", tags=["subject:Zoe Lund"], agent_id="cem", scope="global"),
+        memory(tx, "d", subject="zoe lund", idempotency_key="zoe"),
     ]
-    plans = [plan(db, tags=["subject:zoe lund"]), plan(db, tags=["subject:zoe lund"], agent_id="b")]
-    rows(db, "share", id=named[0], to_agents=["ben", "cem"], agent_id="ana")
-    rows(db, "share", id=plans[0], to_agents=["ben"], agent_id="ana")
-    rows(db, "log_read", ids=named[:1], query="who is Zoe", agent_id="ben")
-    forgotten(db, ids=[named[3]], strategy="archive")
+    plans = [plan(tx, tags=["subject:zoe lund"]), plan(tx, tags=["subject:zoe lund"], agent_id="b")]
+    rows(tx, "share", id=named[0], to_agents=["ben", "cem"], agent_id="ana")
+    rows(tx, "share", id=plans[0], to_agents=["ben"], agent_id="ana")
+    rows(tx, "log_read", ids=named[:1], query="who is Zoe", agent_id="ben")
+    forgotten(tx, ids=[named[3]], strategy="archive")
     others = [
-        memory(db, "Zoe Lund likes tea"), memory(db, subject="zoe"), memory(db, tags=["zoe lund"]),
-        memory(db, tags=["subject:zoe lund jr"]), memory(db, aliases=["Zoe Lund"]),
-        memory(db, subject="Zoe Lund", org_id="acme"),
+        memory(tx, "Zoe Lund likes tea"), memory(tx, subject="zoe"), memory(tx, tags=["zoe lund"]),
+        memory(tx, tags=["subject:zoe lund jr"]), memory(tx, aliases=["Zoe Lund"]),
+        memory(tx, subject="Zoe Lund", org_id="acme"),
     ]  # fmt: skip
-    before = [stored(db, one) for one in others]
-    assert _erased(db, " zoe\u00a0LUND ") == {
+    before = [stored(tx, one) for one in others]
+    assert _erased(tx, " zoe\u00a0LUND ") == {
         "memories": 4, "plans": 2, "grants": 3, "notes": 1, "terms": 3, "signatures": 3,
         "idempotency_keys": 1,
     }  # fmt: skip
     for record in named + plans:
-        after = stored(db, record)
+        after = stored(tx, record)
         assert after is not None
         assert after["content"] is None
-    assert [stored(db, one) for one in others] == before
-    assert _erased(db, "Zoe Lund") == {}
+    assert [stored(tx, one) for one in others] == before
+    assert _erased(tx, "Zoe Lund") == {}
 
 
-def test_delegations_of_the_tag_go_too(db: psycopg.Connection) -> None:
+def test_delegations_of_the_tag_go_too(tx: psycopg.Connection) -> None:
     """With what was passed on from them and the notes that hold the tag; others stay."""
     for agent, to, tag in (("ana", "cem", "subject:Zoe"), ("ben", "cem", "subject:zoe"),
                            ("ana", "cem", "zoe"), ("cem", "dua", "x")):  # fmt: skip
-        rows(db, "delegate", to_agent=to, tag=tag, agent_id=agent, max_depth=1)
-    notes = count(db, "event_note")
-    assert _erased(db, "ZOE") == {"delegations": 2, "notes": 2}
-    assert count(db, "event_note") == notes - 2
-    left = db.execute("SELECT tag, tags FROM mnemo.delegation ORDER BY id").fetchall()
+        rows(tx, "delegate", to_agent=to, tag=tag, agent_id=agent, max_depth=1)
+    notes = count(tx, "event_note")
+    assert _erased(tx, "ZOE") == {"delegations": 2, "notes": 2}
+    assert count(tx, "event_note") == notes - 2
+    left = tx.execute("SELECT tag, tags FROM mnemo.delegation ORDER BY id").fetchall()
     assert left == [("zoe", ["zoe"]), ("x", ["x"]), ("x", ["zoe", "x"])]
-    last = db.execute("SELECT event_type FROM mnemo.event ORDER BY id DESC LIMIT 2").fetchall()
+    last = tx.execute("SELECT event_type FROM mnemo.event ORDER BY id DESC LIMIT 2").fetchall()
     assert last == [("memory_unshare",)] * 2
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_what_a_delegation_allows(db: psycopg.Connection, strategy: str) -> None:
+def test_what_a_delegation_allows(tx: psycopg.Connection, strategy: str) -> None:
     """Delete on the records that it covers, plans too; with write nothing goes."""
-    mine = [make(db, tags=["t"], scope=s) for s in ("shared", "public") for make in (memory, plan)]
-    memory(db, tags=["t"])
-    memory(db, tags=["u"], scope="shared")
-    kept = memory(db, agent_id="cem", tags=["t", "s"], scope="shared")
-    rows(db, "share", id=kept, to_agents=["ana"], permission="share", agent_id="cem")
-    rows(db, "delegate", to_agent="ben", permission="write", tag="t", agent_id="ana")
-    before = contents(db)
-    assert _where(db, {"tags": ["t"]}, agent="ben", strategy=strategy) == {}
-    assert contents(db) == before
-    rows(db, "delegate", to_agent="ben", permission="delete", tag="t", agent_id="ana")
-    answer = _where(db, {"tags": ["t", "u"]}, agent="ben", strategy=strategy)
+    mine = [make(tx, tags=["t"], scope=s) for s in ("shared", "public") for make in (memory, plan)]
+    memory(tx, tags=["t"])
+    memory(tx, tags=["u"], scope="shared")
+    kept = memory(tx, agent_id="cem", tags=["t", "s"], scope="shared")
+    rows(tx, "share", id=kept, to_agents=["ana"], permission="share", agent_id="cem")
+    rows(tx, "delegate", to_agent="ben", permission="write", tag="t", agent_id="ana")
+    before = contents(tx)
+    assert _where(tx, {"tags": ["t"]}, agent="ben", strategy=strategy) == {}
+    assert contents(tx) == before
+    rows(tx, "delegate", to_agent="ben", permission="delete", tag="t", agent_id="ana")
+    answer = _where(tx, {"tags": ["t", "u"]}, agent="ben", strategy=strategy)
     assert answer == dict.fromkeys([*mine, kept], STATUS[strategy])
 
 
@@ -284,18 +284,18 @@ def test_a_tenant_erases_what_it_may_delete(db: psycopg.Connection, module_dsn: 
     [(None, "22023"), ("", "22023"), (" \u3000", "22023"), ("x" * 257, "54000")],
 )
 def test_bad_subjects_change_nothing(
-    db: psycopg.Connection, subject: str | None, code: str
+    tx: psycopg.Connection, subject: str | None, code: str
 ) -> None:
-    memory(db, subject="x")
-    before = contents(db)
+    memory(tx, subject="x")
+    before = contents(tx)
     with refused(code, "p_subject"):
-        rows(db, "forget_subject", subject=subject)
-    assert contents(db) == before
+        rows(tx, "forget_subject", subject=subject)
+    assert contents(tx) == before
 
 
-def test_the_answer_names_every_kind(db: psycopg.Connection) -> None:
-    found = rows(db, "forget_subject", subject="nobody")
-    assert [one["kind"] for one in found] == scalar(db, "SELECT mnemo._labels('erased_kind')")
+def test_the_answer_names_every_kind(tx: psycopg.Connection) -> None:
+    found = rows(tx, "forget_subject", subject="nobody")
+    assert [one["kind"] for one in found] == scalar(tx, "SELECT mnemo._labels('erased_kind')")
     assert {one["erased"] for one in found} == {0}
-    assert count(db, "event") == 0
-    assert row(db, "remember", content="x", agent_id="ana")["status"] == "stored"
+    assert count(tx, "event") == 0
+    assert row(tx, "remember", content="x", agent_id="ana")["status"] == "stored"
