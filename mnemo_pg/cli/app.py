@@ -24,6 +24,7 @@ from mnemo_pg.cli import (
     memories,
     output,
     plans,
+    sharing,
     transfer,
     upkeep,
     writing,
@@ -83,7 +84,9 @@ def version(context: typer.Context, dsn: Dsn = None, as_json: Json = False) -> N
         output.say(f"mnemo_pg {known['package']}; installs SQL {known['sql']}")
 
 
-for module in (admin, upkeep, plans, memories, writing, load, transfer, forgetting, chain, demo):
+for module in (
+    admin, upkeep, plans, memories, writing, sharing, load, transfer, forgetting, chain, demo,
+):  # fmt: skip
     module.register(app)
 
 
