@@ -6819,7 +6819,9 @@ BEGIN
     END IF;
     IF p_record.metadata <> '{}' THEN
         -- What JSON escapes would stick to the words beside it.
-        v_text := v_text || E'\n' || regexp_replace(p_record.metadata::text,
+        v_text := v_text || E'\n' || regexp_replace(coalesce(
+            -- Of a plan without what only repeats the query.
+            mnemo._payload(p_record) - ARRAY['query', 'signature_tokens'], p_record.metadata)::text,
             E'\\\\(["\\\\/bfnrt]|u[0-9a-f]{4})', ' ', 'g');
     END IF;
     IF octet_length(v_text) = char_length(v_text) THEN
@@ -8618,6 +8620,10 @@ DECLARE
     v_row jsonb;
 BEGIN
     FOREACH v_row IN ARRAY p_rows LOOP
+        IF EXISTS (SELECT FROM mnemo.vector_model AS v WHERE v.name = v_row ->> 'name') THEN
+            -- As a row would say that is inserted twice: the caller then goes one by one.
+            PERFORM mnemo._raise('23505', 'the model is there already');
+        END IF;
         PERFORM mnemo.enable_vectors(
             v_row ->> 'name', (v_row -> 'dimensions')::bigint, v_row ->> 'distance');
         UPDATE mnemo.vector_model AS v SET created_at = (v_row ->> 'created_at')::timestamptz
@@ -8626,7 +8632,7 @@ BEGIN
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._import_models(jsonb[]) IS
-    'Enables models of an export, as mnemo.enable_vectors does.';
+    'Enables models of an export, as mnemo.enable_vectors does. Raises 23505 for one that is there.';
 
 CREATE FUNCTION mnemo._import_embeddings(
     p_rows jsonb[]
@@ -8640,7 +8646,6 @@ DECLARE
     v_model mnemo.vector_model;
     v_there text;
     v_problem mnemo._problem;
-    v_new mnemo.embedding[] := '{}';
 BEGIN
     FOR v_row IN
         SELECT r.model, r.org_id, r.memory_id, r.embedding, u.place
@@ -8668,15 +8673,11 @@ BEGIN
             error := 'another one with this key is there';
         ELSE
             status := 'imported';
-            v_new := v_new || ROW(v_row.model, v_row.org_id, v_row.memory_id,
-                v_row.embedding)::mnemo.embedding;
+            PERFORM mnemo._store_embedding(
+                v_row.embedding, v_row.model, v_row.org_id, v_row.memory_id);
         END IF;
         RETURN NEXT;
     END LOOP;
-    PERFORM mnemo._store_embeddings(array_agg(n.embedding), array_agg(n.model),
-               array_agg(n.org_id), array_agg(n.memory_id))
-       FROM unnest(v_new) AS n
-     HAVING count(*) > 0;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._import_embeddings(jsonb[]) IS
@@ -13683,6 +13684,9 @@ BEGIN
       JOIN mnemo.event AS e
         ON e.memory_org_id = v.memory_org_id AND e.memory_id = v.memory_id
       LEFT JOIN mnemo.event_note AS n ON n.org_id = e.org_id AND n.event_id = e.id
+     -- Who else reads a record that many see is none of a reader's business.
+     WHERE v.owned OR v_caller.level = 'admin' OR e.event_type <> 'memory_read'
+        OR e.actor_org_id = v_caller.org_id AND e.actor_agent_id = v_caller.agent_id
      ORDER BY 1;
     IF NOT FOUND THEN
         PERFORM mnemo._raise_not_found('p_id', ARRAY[p_id]);
@@ -13691,11 +13695,11 @@ END
 $fn$;
 COMMENT ON FUNCTION mnemo.history(uuid, text, text) IS
     'The events of a record and of the versions that it replaced, oldest first; rank from 1. For '
-    'the owner also after it is deleted; for others while they can read it. changes: the columns '
-    'that the event set, times in microseconds since 1970 UTC. note: its free text, for the owner '
-    'and administrators; NULL for none, or erased. seq and hash: its place in the chain, NULL '
-    'until sealed. Events that retention removed are not there. Errors: 42501 no access; 22023 '
-    'NULL; MN001 unknown or invisible record.';
+    'the owner also after it is deleted; for others while they can read it, without the reads that '
+    'other agents logged. changes: the columns that the event set, times in microseconds since 1970 '
+    'UTC. note: its free text, for the owner and administrators; NULL for none, or erased. seq and '
+    'hash: its place in the chain, NULL until sealed. Events that retention removed are not there. '
+    'Errors: 42501 no access; 22023 NULL; MN001 unknown or invisible record.';
 
 -- part: 552_export_chain.sql
 CREATE FUNCTION mnemo._event_line(
@@ -17510,25 +17514,30 @@ COMMENT ON COLUMN mnemo.plan.deleted_at IS 'When it was deleted; NULL while it l
 COMMENT ON COLUMN mnemo.plan.content_hash IS 'SHA-256 of the record (docs/hash-format.md).';
 
 -- part: 685_stats_views.sql
--- Barriers, or a cheap function of the reader's would be run before the level is looked at.
+-- Barriers, or a cheap function of the reader's would be run before the level is looked at. A view
+-- calls functions with its reader's privileges, so what mnemo._is_live says is written out here.
 CREATE VIEW mnemo.agent_stats WITH (security_barrier) AS
-SELECT m.org_id,
-       m.origin_org_id,
-       m.agent_id,
-       count(*) FILTER (
-           WHERE mnemo._is_live(m, now()) AND NOT m.tags @> ARRAY['__experience_plan__']
-       ) AS memories,
-       count(*) FILTER (
-           WHERE mnemo._is_live(m, now()) AND m.tags @> ARRAY['__experience_plan__']
-       ) AS plans,
-       count(*) FILTER (WHERE m.quarantined AND m.deleted_at IS NULL) AS quarantined,
-       count(*) FILTER (WHERE m.deleted_at IS NULL AND m.expires_at <= now()) AS expired,
-       count(*) FILTER (WHERE m.deleted_at IS NOT NULL) AS deleted,
-       min(m.created_at) AS first_written_at,
-       max(m.created_at) AS last_written_at
-  FROM mnemo.memory AS m
+SELECT r.org_id,
+       r.origin_org_id,
+       r.agent_id,
+       count(*) FILTER (WHERE r.is_live AND NOT r.is_plan) AS memories,
+       count(*) FILTER (WHERE r.is_live AND r.is_plan) AS plans,
+       count(*) FILTER (WHERE r.quarantined AND r.deleted_at IS NULL) AS quarantined,
+       count(*) FILTER (WHERE r.deleted_at IS NULL AND r.expires_at <= now()) AS expired,
+       count(*) FILTER (WHERE r.deleted_at IS NOT NULL) AS deleted,
+       min(r.created_at) AS first_written_at,
+       max(r.created_at) AS last_written_at
+  FROM (
+    SELECT m.org_id, m.origin_org_id, m.agent_id, m.quarantined, m.deleted_at, m.expires_at,
+           m.created_at,
+           m.tags @> ARRAY['__experience_plan__'] AS is_plan,
+           m.deleted_at IS NULL AND NOT m.quarantined
+               AND m.consolidation_state IN ('raw', 'active', 'pending', 'consolidated')
+               AND (m.expires_at IS NULL OR m.expires_at > now()) AS is_live
+      FROM mnemo.memory AS m
+  ) AS r
  WHERE mnemo._is_admin()
- GROUP BY m.org_id, m.origin_org_id, m.agent_id;
+ GROUP BY r.org_id, r.origin_org_id, r.agent_id;
 COMMENT ON VIEW mnemo.agent_stats IS
     'How many records each agent holds, counted when asked, for administrators: nobody else sees a '
     'row. Global records stand under org_id *.';

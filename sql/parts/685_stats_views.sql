@@ -1,22 +1,27 @@
--- Barriers, or a cheap function of the reader's would be run before the level is looked at.
+-- Barriers, or a cheap function of the reader's would be run before the level is looked at. A view
+-- calls functions with its reader's privileges, so what mnemo._is_live says is written out here.
 CREATE VIEW mnemo.agent_stats WITH (security_barrier) AS
-SELECT m.org_id,
-       m.origin_org_id,
-       m.agent_id,
-       count(*) FILTER (
-           WHERE mnemo._is_live(m, now()) AND NOT m.tags @> ARRAY['__experience_plan__']
-       ) AS memories,
-       count(*) FILTER (
-           WHERE mnemo._is_live(m, now()) AND m.tags @> ARRAY['__experience_plan__']
-       ) AS plans,
-       count(*) FILTER (WHERE m.quarantined AND m.deleted_at IS NULL) AS quarantined,
-       count(*) FILTER (WHERE m.deleted_at IS NULL AND m.expires_at <= now()) AS expired,
-       count(*) FILTER (WHERE m.deleted_at IS NOT NULL) AS deleted,
-       min(m.created_at) AS first_written_at,
-       max(m.created_at) AS last_written_at
-  FROM mnemo.memory AS m
+SELECT r.org_id,
+       r.origin_org_id,
+       r.agent_id,
+       count(*) FILTER (WHERE r.is_live AND NOT r.is_plan) AS memories,
+       count(*) FILTER (WHERE r.is_live AND r.is_plan) AS plans,
+       count(*) FILTER (WHERE r.quarantined AND r.deleted_at IS NULL) AS quarantined,
+       count(*) FILTER (WHERE r.deleted_at IS NULL AND r.expires_at <= now()) AS expired,
+       count(*) FILTER (WHERE r.deleted_at IS NOT NULL) AS deleted,
+       min(r.created_at) AS first_written_at,
+       max(r.created_at) AS last_written_at
+  FROM (
+    SELECT m.org_id, m.origin_org_id, m.agent_id, m.quarantined, m.deleted_at, m.expires_at,
+           m.created_at,
+           m.tags @> ARRAY['__experience_plan__'] AS is_plan,
+           m.deleted_at IS NULL AND NOT m.quarantined
+               AND m.consolidation_state IN ('raw', 'active', 'pending', 'consolidated')
+               AND (m.expires_at IS NULL OR m.expires_at > now()) AS is_live
+      FROM mnemo.memory AS m
+  ) AS r
  WHERE mnemo._is_admin()
- GROUP BY m.org_id, m.origin_org_id, m.agent_id;
+ GROUP BY r.org_id, r.origin_org_id, r.agent_id;
 COMMENT ON VIEW mnemo.agent_stats IS
     'How many records each agent holds, counted when asked, for administrators: nobody else sees a '
     'row. Global records stand under org_id *.';

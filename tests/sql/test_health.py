@@ -152,3 +152,10 @@ def test_the_views_count_what_is_there(db: psycopg.Connection) -> None:
         ("*", "acme", "ana", 0, 1, 0), ("acme", "acme", "ana", 1, 1, 1),
         ("acme", "acme", "ben", 1, 0, 0),
     ]  # fmt: skip
+    db.execute("CREATE ROLE stats_admin")
+    try:
+        db.execute("SELECT mnemo.grant_access('stats_admin', 'admin'); SET ROLE stats_admin")
+        assert db.execute("SELECT count(*) FROM mnemo.stats").fetchone() == (2,)
+        assert db.execute("SELECT count(*) FROM mnemo.agent_stats").fetchone() == (3,)
+    finally:
+        db.execute("RESET ROLE; DROP OWNED BY stats_admin; DROP ROLE stats_admin")
