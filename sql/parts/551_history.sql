@@ -83,6 +83,9 @@ BEGIN
       JOIN mnemo.event AS e
         ON e.memory_org_id = v.memory_org_id AND e.memory_id = v.memory_id
       LEFT JOIN mnemo.event_note AS n ON n.org_id = e.org_id AND n.event_id = e.id
+     -- Who else reads a record that many see is none of a reader's business.
+     WHERE v.owned OR v_caller.level = 'admin' OR e.event_type <> 'memory_read'
+        OR e.actor_org_id = v_caller.org_id AND e.actor_agent_id = v_caller.agent_id
      ORDER BY 1;
     IF NOT FOUND THEN
         PERFORM mnemo._raise_not_found('p_id', ARRAY[p_id]);
@@ -91,8 +94,8 @@ END
 $fn$;
 COMMENT ON FUNCTION mnemo.history(uuid, text, text) IS
     'The events of a record and of the versions that it replaced, oldest first; rank from 1. For '
-    'the owner also after it is deleted; for others while they can read it. changes: the columns '
-    'that the event set, times in microseconds since 1970 UTC. note: its free text, for the owner '
-    'and administrators; NULL for none, or erased. seq and hash: its place in the chain, NULL '
-    'until sealed. Events that retention removed are not there. Errors: 42501 no access; 22023 '
-    'NULL; MN001 unknown or invisible record.';
+    'the owner also after it is deleted; for others while they can read it, without the reads that '
+    'other agents logged. changes: the columns that the event set, times in microseconds since 1970 '
+    'UTC. note: its free text, for the owner and administrators; NULL for none, or erased. seq and '
+    'hash: its place in the chain, NULL until sealed. Events that retention removed are not there. '
+    'Errors: 42501 no access; 22023 NULL; MN001 unknown or invisible record.';

@@ -87,3 +87,29 @@ def test_notes_are_for_the_owner_and_administrators(chain_db: psycopg.Connection
             chain_db.execute("RESET ROLE")
     finally:
         chain_db.execute("RESET ROLE; DROP OWNED BY history_app; DROP ROLE history_app")
+
+
+def test_who_reads_a_record_is_told_to_its_owner_and_administrators(
+    chain_db: psycopg.Connection,
+) -> None:
+    """Others see their own reads alone, above all of what all organisations see."""
+    record = remember(chain_db, agent_id="ana", scope="global")
+    readers = ({"agent_id": "ben"}, {"agent_id": "zoe", "org_id": "acme"},
+               {"agent_id": "zoe", "org_id": "other"})  # fmt: skip
+    for who in readers:
+        rows(chain_db, "log_read", ids=[record], **who)
+    everything = ["memory_write", *["memory_read"] * 3]
+    assert types(chain_db, record, agent_id="cem") == everything
+    chain_db.execute("CREATE ROLE history_app")
+    try:
+        chain_db.execute("SELECT mnemo.grant_access('history_app', 'application')")
+        chain_db.execute("SET ROLE history_app")
+        assert types(chain_db, record, agent_id="ana") == everything
+        assert types(chain_db, record, agent_id="cem") == ["memory_write"]
+        for who in readers:
+            written, read = rows(chain_db, "history", id=record, **who)
+            assert written["event_type"] == "memory_write"
+            assert read["actor_agent_id"] == who["agent_id"]
+            assert read["actor_org_id"] == who.get("org_id", "default")
+    finally:
+        chain_db.execute("RESET ROLE; DROP OWNED BY history_app; DROP ROLE history_app")
