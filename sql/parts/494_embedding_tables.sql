@@ -91,6 +91,10 @@ DECLARE
     v_row jsonb;
 BEGIN
     FOREACH v_row IN ARRAY p_rows LOOP
+        IF EXISTS (SELECT FROM mnemo.vector_model AS v WHERE v.name = v_row ->> 'name') THEN
+            -- As a row would say that is inserted twice: the caller then goes one by one.
+            PERFORM mnemo._raise('23505', 'the model is there already');
+        END IF;
         PERFORM mnemo.enable_vectors(
             v_row ->> 'name', (v_row -> 'dimensions')::bigint, v_row ->> 'distance');
         UPDATE mnemo.vector_model AS v SET created_at = (v_row ->> 'created_at')::timestamptz
@@ -99,7 +103,7 @@ BEGIN
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._import_models(jsonb[]) IS
-    'Enables models of an export, as mnemo.enable_vectors does.';
+    'Enables models of an export, as mnemo.enable_vectors does. Raises 23505 for one that is there.';
 
 CREATE FUNCTION mnemo._import_embeddings(
     p_rows jsonb[]
@@ -113,7 +117,6 @@ DECLARE
     v_model mnemo.vector_model;
     v_there text;
     v_problem mnemo._problem;
-    v_new mnemo.embedding[] := '{}';
 BEGIN
     FOR v_row IN
         SELECT r.model, r.org_id, r.memory_id, r.embedding, u.place
@@ -141,15 +144,11 @@ BEGIN
             error := 'another one with this key is there';
         ELSE
             status := 'imported';
-            v_new := v_new || ROW(v_row.model, v_row.org_id, v_row.memory_id,
-                v_row.embedding)::mnemo.embedding;
+            PERFORM mnemo._store_embedding(
+                v_row.embedding, v_row.model, v_row.org_id, v_row.memory_id);
         END IF;
         RETURN NEXT;
     END LOOP;
-    PERFORM mnemo._store_embeddings(array_agg(n.embedding), array_agg(n.model),
-               array_agg(n.org_id), array_agg(n.memory_id))
-       FROM unnest(v_new) AS n
-     HAVING count(*) > 0;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._import_embeddings(jsonb[]) IS

@@ -47,7 +47,8 @@ def bare(server: Server, template: str) -> Iterator[Callable[[], str]]:
         dsn = server.create_database(name, template)
         with psycopg.connect(dsn, autocommit=True) as conn:
             conn.execute("TRUNCATE mnemo.settings")
-            if conn.execute("SELECT FROM pg_available_extensions WHERE name = 'vector'").fetchone():
+            available = "SELECT count(*) FROM pg_available_extensions WHERE name = 'vector'"
+            if conn.execute(available).fetchone() == (1,):
                 conn.execute("CREATE EXTENSION vector")
         return dsn
 

@@ -318,7 +318,7 @@ def test_one_in_a_thousand_of_fifty_thousand(server: Server, template: str) -> N
     """A filter that keeps 0.1 % gives the limit, wherever so many are visible."""
     with psycopg.connect(server.create_database("test_fifty", template)) as conn:
         try:
-            world = build(conn, 50_000, 50_000)
+            world = build(conn, 50_000, 2_000)
             dice = random.Random(11)
             for limit in (1, 10, 50, 60):
                 for _ in range(10):
