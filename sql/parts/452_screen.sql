@@ -22,7 +22,9 @@ BEGIN
     END IF;
     IF p_record.metadata <> '{}' THEN
         -- What JSON escapes would stick to the words beside it.
-        v_text := v_text || E'\n' || regexp_replace(p_record.metadata::text,
+        v_text := v_text || E'\n' || regexp_replace(coalesce(
+            -- Of a plan without what only repeats the query.
+            mnemo._payload(p_record) - ARRAY['query', 'signature_tokens'], p_record.metadata)::text,
             E'\\\\(["\\\\/bfnrt]|u[0-9a-f]{4})', ' ', 'g');
     END IF;
     IF octet_length(v_text) = char_length(v_text) THEN
