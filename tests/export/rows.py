@@ -165,6 +165,13 @@ def others(
         " OR m.quarantined OR m.consolidation_state = 'archived'))")  # fmt: skip
     sql(conn, "UPDATE mnemo.plan_signature AS s SET created_at = m.created_at"
         " FROM mnemo.memory AS m WHERE m.org_id = s.org_id AND m.id = s.plan_id")  # fmt: skip
+    for name, pattern, weight, sources, enabled, org in (
+        ("gold", " gold \u00fc ", 0.1 + 0.2, ["agent", "plan"], True, None),
+        ("gold", " silver ", 1, ["import"], False, "acme"),
+        ("burst", None, None, None, False, "acme"),
+    ):  # fmt: skip
+        rows(conn, "set_poisoning_rule", name=name, pattern=pattern, weight=weight,
+             applies_to=sources, enabled=enabled, org_id=org)  # fmt: skip
     for index in range(9):
         sql(
             conn,
