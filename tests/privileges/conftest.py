@@ -17,9 +17,8 @@ from tests.privileges.helpers import (
     grant,
     new_name,
     new_role,
-    remember,
-    remember_plan,
 )
+from tests.support.every import prepare
 from tests.support.installs import install
 from tests.support.server import Server
 
@@ -31,12 +30,11 @@ def cast_of_roles(server: Server) -> Cast:
     """A database installed by an owner who is no superuser, with every level and some rows."""
     roles = {actor: new_name(actor) for actor in ACTORS}
     roles["superuser"] = "postgres"
-    scratch, pooler = new_name("scratch"), new_name("pooler")
+    pooler = new_name("pooler")
     with server.connect() as conn:
         for actor, role in roles.items():
             if actor != "superuser":
                 new_role(conn, "LOGIN", role)
-        new_role(conn, name=scratch)
         new_role(
             conn,
             "LOGIN NOINHERIT IN ROLE " + ", ".join(r for r in roles.values() if r != "postgres"),
@@ -51,11 +49,9 @@ def cast_of_roles(server: Server) -> Cast:
         grant(conn, roles["tenant"], "tenant", (ORG, AGENT))
         grant(conn, roles["unbound"], "tenant")
         grant(conn, roles["admin"], "admin")
-        grant(conn, scratch, "application", (ORG, AGENT))
-        return Cast(
-            server, dbname, roles, pooler, scratch,
-            memory_id=remember(conn), plan_id=remember_plan(conn),
-        )  # fmt: skip
+    with server.connect(dbname) as conn:
+        calls = prepare(conn, AGENT, new_name("an_application"), new_name("a_tenant"))
+    return Cast(server, dbname, roles, pooler, {call.function: call for call in calls})
 
 
 @pytest.fixture(scope="session")

@@ -18,6 +18,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from tests.support.every import Call
 from tests.support.server import Server
 
 _numbers = itertools.count(1)
@@ -251,9 +252,7 @@ class Cast:
     dbname: str
     roles: dict[str, str]
     pooler: str  # may SET ROLE to every role but the superuser, and inherits nothing
-    scratch: str  # what administration functions are called with
-    memory_id: UUID
-    plan_id: UUID
+    calls: dict[str, Call]  # one that works, of every public function that the server can run
 
     def connect(self, actor: str = "superuser") -> Connection:
         """An autocommit connection, logged in as an actor."""

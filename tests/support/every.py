@@ -17,7 +17,7 @@ from tests.support.calls import row, rows, scalar
 
 QUESTION = "how do I reset my password"
 APPLICATION, TENANT = "every_app", "every_tenant"
-WHO = {"agent_id": "ana", "org_id": "acme"}
+AGENT = "ana"
 _PLAN = {"query": QUESTION, "steps": ["a", "b"], "chunk_ids": ["c"], "outcome_score": 0.9}
 
 # By parameter, or by function and parameter where a name alone does not tell.
@@ -62,27 +62,35 @@ class Call:
     function: str
     volatile: bool
     arguments: dict[str, Any]
+    void: bool
 
     def run(self, conn: psycopg.Connection) -> list[dict[str, Any]]:
         """Call it; in a savepoint when inside a transaction."""
         return rows(conn, self.function, **self.arguments)
 
 
-def prepare(conn: psycopg.Connection) -> list[Call]:
-    """Fill the store with something to read and to change; a call of every public function."""
-    for role in (APPLICATION, TENANT):
+def prepare(
+    conn: psycopg.Connection,
+    agent: str = AGENT,
+    application: str = APPLICATION,
+    tenant: str = TENANT,
+) -> list[Call]:
+    """Fill the store with something to read and to change; a call of every public function, by this
+    agent of acme. The roles are made where they are missing."""
+    who = {"agent_id": agent, "org_id": "acme"}
+    for role in (application, tenant):
         if not scalar(conn, "SELECT count(*) FROM pg_roles WHERE rolname = %s", role):
             conn.execute(f'CREATE ROLE "{role}" LOGIN')
     conn.execute("SELECT mnemo.configure('experience_memory', 'on')")
     conn.execute("SELECT mnemo.configure('similarity_threshold', '0.8')")
-    conn.execute("SELECT mnemo.grant_access(%s, 'application')", [APPLICATION])
-    conn.execute("SELECT mnemo.grant_access(%s, 'tenant')", [TENANT])
-    conn.execute("SELECT mnemo.bind_role(%s, 'acme', 'ben')", [TENANT])
+    conn.execute("SELECT mnemo.grant_access(%s, 'application')", [application])
+    conn.execute("SELECT mnemo.grant_access(%s, 'tenant')", [tenant])
+    conn.execute("SELECT mnemo.bind_role(%s, 'acme', 'ben')", [tenant])
     row(conn, "remember", content="another memory", ttl="1 year", tags=["every"],
-        subject="every subject", **WHO)  # fmt: skip
-    plan = row(conn, "remember_plan", **_PLAN, **WHO)["id"]
-    rows(conn, "share", id=plan, to_agents=["ben"], **WHO)
-    delegation = row(conn, "delegate", to_agent="ben", **WHO)["delegate"]
+        subject="every subject", **who)  # fmt: skip
+    plan = row(conn, "remember_plan", **_PLAN, **who)["id"]
+    rows(conn, "share", id=plan, to_agents=["ben"], **who)
+    delegation = row(conn, "delegate", to_agent="ben", **who)["delegate"]
     conn.execute("SELECT mnemo.set_poisoning_rule('silver', ' buy silver ', 0.6)")
     _VECTORS.clear()
     if scalar(conn, "SELECT count(*) FROM pg_available_extensions WHERE name = 'vector'"):
@@ -91,7 +99,7 @@ def prepare(conn: psycopg.Connection) -> list[Call]:
             conn.execute("SELECT mnemo.enable_vectors(%s, 3)", [model])
     else:
         _VECTORS.update(("enable_vectors", "disable_vectors"))
-    held = [row(conn, "remember", content=f"buy silver {n}", **WHO)["id"] for n in range(2)]
+    held = [row(conn, "remember", content=f"buy silver {n}", **who)["id"] for n in range(2)]
     conn.execute("SELECT mnemo.configure('guard', 'off')")
     exported = [json.loads(line["record"]) for line in rows(conn, "export_records")]
     # So that an import has something to write.
@@ -105,12 +113,12 @@ def prepare(conn: psycopg.Connection) -> list[Call]:
         "purge.id": held[0],
         "release.id": held[1],
         "revoke_delegation.id": delegation,
-        "role": TENANT,
-        "grant_access.role": APPLICATION,
+        "role": tenant,
+        "grant_access.role": application,
         "grant_access.level": "admin",
     }
     found = conn.execute(_FUNCTIONS).fetchall()
-    return [_call(values, *each) for each in found if each[0] not in _VECTORS]
+    return [_call(values, who, *each) for each in found if each[0] not in _VECTORS]
 
 
 def drop_roles(conn: psycopg.Connection) -> None:
@@ -121,7 +129,7 @@ def drop_roles(conn: psycopg.Connection) -> None:
 
 
 _FUNCTIONS = """
-    SELECT p.proname, p.provolatile = 'v',
+    SELECT p.proname, p.provolatile = 'v', p.prorettype = 'void'::regtype,
            coalesce(p.proargnames[1 : p.pronargs], '{}'), p.pronargs - p.pronargdefaults
       FROM pg_proc AS p
      WHERE p.pronamespace = 'mnemo'::regnamespace AND left(p.proname, 1) <> '_'
@@ -130,7 +138,13 @@ _FUNCTIONS = """
 
 
 def _call(
-    values: dict[str, Any], function: str, volatile: bool, names: list[str], required: int
+    values: dict[str, Any],
+    who: dict[str, Any],
+    function: str,
+    volatile: bool,
+    void: bool,
+    names: list[str],
+    required: int,
 ) -> Call:
     arguments: dict[str, Any] = {}
     for number, parameter in enumerate(names):
@@ -138,11 +152,11 @@ def _call(
         own = f"{function}.{name}"
         if own in values or ((number < required or name in GIVEN) and name in values):
             arguments[name] = values.get(own, values.get(name))
-        elif name in WHO and function not in _ABOUT:
-            arguments[name] = WHO[name]
+        elif name in who and function not in _ABOUT:
+            arguments[name] = who[name]
         else:
             assert number >= required, f"{own}: say in VALUES what to call it with"
-    return Call(function, volatile, arguments)
+    return Call(function, volatile, arguments, void)
 
 
 # Functions that a server without pgvector cannot run.
