@@ -46,8 +46,7 @@ RULES = (
 )
 
 # A view calls functions with the rights of who reads it: this one stands in those of VIEWS.
-IN_  # What administrators read.
-VIEWS = {"_is_admin"}
+IN_VIEWS = {"_is_admin"}
 # What administrators read.
 VIEWS = {"mnemo.plan", "mnemo.stats", "mnemo.agent_stats"}
 
