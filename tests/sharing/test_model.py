@@ -46,7 +46,7 @@ class Run:
         """Records, mostly of the organisation and lately written."""
         every = [n for n, r in self.model.records.items() if not r.gone or self.dice.random() < 0.1]
         own = [n for n in every if self.model.records[n].org == org]
-        pool = own[-25:] if own and self.dice.random() < 0.9 else every
+        pool = own[-25:] if own and self.dice.random() < 0.9 else every or list(self.ids)
         return self.dice.sample(pool, min(len(pool), self.dice.randint(1, most)))
 
     def ttl(self) -> int | None:
