@@ -11867,33 +11867,27 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
-    v_received mnemo.delegation;
-    v_ids uuid[];
+    v_received record;
     v_parents uuid[] := '{}';
 BEGIN
     FOR v_received IN
-        SELECT d.*
+        SELECT d.*, CASE WHEN p_head.memory_ids IS NULL THEN d.memory_ids ELSE c.ids END AS ids
           FROM mnemo.delegation AS d
+          LEFT JOIN (
+            SELECT w.delegation_id, array_agg(r.id ORDER BY r.id) AS ids
+              FROM unnest(p_records) AS r
+              CROSS JOIN LATERAL mnemo._ways(
+                    r, p_head.org_id, p_head.from_agent_id, clock_timestamp()) AS w
+             GROUP BY w.delegation_id
+          ) AS c ON c.delegation_id = d.id
          WHERE d.org_id = p_head.org_id AND d.to_agent_id = p_head.from_agent_id
            AND d.revoked_at IS NULL AND coalesce(d.expires_at, 'infinity') > clock_timestamp()
            AND d.max_depth >= 1
            -- To give back what an agent has itself opens nothing.
            AND d.root_agent_id <> p_head.to_agent_id AND d.from_agent_id <> p_head.to_agent_id
+           AND (p_head.memory_ids IS NULL OR c.ids IS NOT NULL)
          ORDER BY d.id
     LOOP
-        v_ids := v_received.memory_ids;
-        IF p_head.memory_ids IS NOT NULL THEN
-            v_ids := ARRAY(
-                SELECT r.id
-                  FROM unnest(p_records) AS r
-                 WHERE EXISTS (
-                    SELECT FROM mnemo._ways(
-                        r, p_head.org_id, p_head.from_agent_id, clock_timestamp()) AS w
-                     WHERE w.delegation_id = v_received.id)
-                 ORDER BY r.id
-            );
-            CONTINUE WHEN v_ids = '{}';
-        END IF;
         -- Written, not only locked, so that whoever revokes it in a snapshot from before fails
         -- (40001) instead of leaving behind what it does not see.
         UPDATE mnemo.delegation AS d
@@ -11908,7 +11902,7 @@ BEGIN
             p_head.org_id, mnemo._new_id(), p_head.from_agent_id, p_head.to_agent_id,
             (mnemo._labels('permission'))[least(mnemo._permission_rank(p_head.permission),
                 mnemo._permission_rank(v_received.permission))],
-            v_ids, p_head.tag, v_received.id,
+            v_received.ids, p_head.tag, v_received.id,
             least(p_head.max_depth, v_received.max_depth - 1), p_head.created_at,
             least(p_head.expires_at, v_received.expires_at), p_head.id, v_received.root_agent_id,
             CASE WHEN p_head.tag = ANY (v_received.tags) THEN v_received.tags
