@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -18,6 +19,7 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from tests.privileges.helpers import (
+    AGENT,
     PURE,
     Connection,
     functions,
@@ -30,30 +32,43 @@ from tests.privileges.helpers import (
     text,
 )
 from tests.privileges.hostile import BITES, HOSTILE_PATH, lay_traps, used_names
+from tests.support.every import Call, prepare
 from tests.support.installs import install
 from tests.support.server import Server
 
 PATH = "search_path=pg_catalog, mnemo, pg_temp"
-# Internal functions on the way of a recall. Setting the path again costs each of them more than its
-# own work, and nobody but the public functions, which pin it, may execute them.
-CALLERS_PATH = set(
-    """
-    _bound_orgs _caller _digest _enter _first_problem _guard _guard_capitals _guard_read _identify
-    _identity_problem _level _level_of _limit_problem _ordered_hashes _overrides _plan_keys
-    _prefix_keys _probe _probe_keys _raise_problem _recall _recall_call _recall_plan_problem
-    _signature_tokens_wide _sketch
-    """.split()
-)
-# Everything that runs with the rights of the owner. A new one is added here after a look at it.
+# Internal functions on the way of a recall, or asked of each record of an organisation. Setting the
+# path again costs each of them more than its own work, and nobody but the public functions, which
+# pin it, may execute them.
+CALLERS_PATH = {
+    "_bound_orgs", "_caller", "_digest", "_enter", "_first_problem", "_guard", "_guard_capitals",
+    "_guard_read", "_identify", "_identity_problem", "_level", "_level_of", "_names_subject",
+    "_ordered_hashes", "_overrides", "_part_keys", "_plan_keys", "_prefix_keys", "_probe",
+    "_probe_keys", "_probe_parts", "_raise_problem", "_recall", "_recall_call",
+    "_recall_plan_problem", "_signature_tokens_wide", "_sketch",
+}  # fmt: skip
+# Everything that runs with the rights of the owner. A new one is added here after a look at it: the
+# level comes first, and no value of a user becomes SQL.
 DEFINERS = {
     *PURE, "configure", "setting", "grant_access", "revoke_access", "bind_role", "unbind_role",
-    "remember", "get_memories", "recall", "forget", "share", "unshare", "check_permission",
+    "remember", "remember_many", "update_memory", "get_memories", "recall", "check_permission",
+    "forget", "forget_where", "forget_subject", "sweep", "touch", "log_read", "history",
+    "share", "unshare", "delegate", "revoke_delegation", "delegations",
     "remember_plan", "remember_plans", "recall_plan", "recall_plans", "get_plan", "list_plans",
-    "explain_recall_plan",
+    "explain_recall_plan", "rebuild_signatures", "health",
+    "seal", "verify_chain", "export_chain", "chain_heads", "retain_events", "read_events",
+    "export_records", "import_records",
+    "quarantined", "release", "purge",
+    "set_poisoning_rule", "remove_poisoning_rule", "poisoning_rules",
+    "enable_vectors", "disable_vectors", "refresh_models",
     "_is_admin",
 }  # fmt: skip
-# What internal functions may set beside the path: how matching is planned, how numbers become text.
-FURTHER_SETTINGS = {"plan_cache_mode", "enable_seqscan", "enable_sort", "jit", "extra_float_digits"}
+# What functions may set beside the path: how queries are planned, how values become text.
+FURTHER_SETTINGS = {
+    "plan_cache_mode", "jit", "enable_seqscan", "enable_sort", "enable_bitmapscan",
+    "enable_hashjoin", "enable_mergejoin",
+    "extra_float_digits", "TimeZone", "DateStyle", "bytea_output",
+}  # fmt: skip
 
 
 def test_definer_functions_are_those_of_the_list(tx: Connection) -> None:
@@ -66,7 +81,7 @@ def test_definer_functions_are_those_of_the_list(tx: Connection) -> None:
 
 
 def test_definer_and_plpgsql_functions_pin_the_path(tx: Connection) -> None:
-    """Exactly ours, pg_temp last; public functions set nothing else."""
+    """Exactly ours, pg_temp last; what else they set gives no rights."""
     unpinned = set()
     for name, (path, *others), definer in rows(
         tx,
@@ -79,8 +94,7 @@ def test_definer_and_plpgsql_functions_pin_the_path(tx: Connection) -> None:
             unpinned.add(name)
             continue
         assert path == PATH, name
-        allowed = FURTHER_SETTINGS if name.startswith("_") else set()
-        assert {setting.partition("=")[0] for setting in others} <= allowed, name
+        assert {setting.partition("=")[0] for setting in others} <= FURTHER_SETTINGS, name
     assert unpinned == CALLERS_PATH
 
 
@@ -102,44 +116,71 @@ def test_sql_functions_are_bound_when_they_are_made(tx: Connection) -> None:
 # A walk through every public function
 
 VOID = {"grant_access", "revoke_access", "bind_role", "unbind_role"}
+Answers = list[tuple[str, list[Any]]]
 
 
-def walk(conn: Connection, admin: bool) -> Iterator[tuple[str, list[Any]]]:
-    """Calls of public functions, each with its answer; ids and times are made the same."""
-    ids: dict[str, str] = {}
+class Plain:
+    """Answers without what is new in each run: ids become their order, hashes and times go."""
 
-    def plain(item: Any) -> Any:
+    def __init__(self) -> None:
+        self.ids: dict[str, str] = {}
+
+    def __call__(self, item: Any) -> Any:
         if isinstance(item, str) and re.fullmatch(
             "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", item
         ):
-            return ids.setdefault(item, f"id {len(ids)}")
+            return self.ids.setdefault(item, f"id {len(self.ids)}")
         if isinstance(item, str) and re.fullmatch(r"\d{4}-\d\d-\d\dT[0-9:.]+[+-]\d\d:\d\d", item):
             return datetime.fromisoformat(item).timestamp()
         if isinstance(item, list):
-            return [plain(part) for part in item]
+            return [self(part) for part in item]
         if isinstance(item, dict):
             return {
-                key: plain(part) for key, part in item.items()
+                key: self(part) for key, part in item.items()
                 if not key.endswith(("_at", "_from", "_hash", "_hours", "score"))
             }  # fmt: skip
         return item
 
-    def call(function: str, arguments: str, *values: object) -> list[Any]:
-        # JSON has one form of dates and numbers, whatever the session has set.
-        shown = "'{}'" if function in VOID else "pg_catalog.to_jsonb(x)::pg_catalog.text"
-        try:
-            with conn.transaction():
-                answer = rows(
-                    conn, f"SELECT {shown} FROM mnemo.{function}({arguments}) AS x", *values
-                )
-        except psycopg.Error as error:
-            seen.append((function, ["error", error.sqlstate, error.diag.message_primary]))
-            return []
-        shown_rows = [json.loads(row) for (row,) in answer]
-        seen.append((function, plain(shown_rows)))
-        return shown_rows
 
-    seen: list[tuple[str, list[Any]]] = []
+def asked(
+    conn: psycopg.Connection, void: bool, call: str, values: Any, undo: bool = False
+) -> list[Any]:
+    """The rows of a call as JSON, which has one form of dates and numbers, whatever the session has
+    set; or its error."""
+    shown = "'{}'" if void else "pg_catalog.to_jsonb(x)::pg_catalog.text"
+    try:
+        with conn.transaction(force_rollback=undo):
+            found = conn.execute(text(f"SELECT {shown} FROM mnemo.{call} AS x"), values).fetchall()
+    except psycopg.Error as error:
+        return ["error", error.sqlstate, error.diag.message_primary]
+    return [json.loads(row) for (row,) in found]
+
+
+def walk(conn: Connection, admin: bool, calls: list[Call]) -> Answers:
+    """The answers of every public function: first of those that `steps` calls, one after the other,
+    then, each alone, of the others; what is new in each run is made the same."""
+    with conn.transaction(force_rollback=True):
+        seen = steps(conn, admin)
+    called = {function for function, _ in seen}
+    for call in calls:
+        if call.function not in called:
+            given = ", ".join(f"p_{name} => %({name})s" for name in call.arguments)
+            values = call.arguments or None
+            found = asked(conn, call.void, f"{call.function}({given})", values, undo=True)
+            seen.append((call.function, Plain()(found)))
+    return seen
+
+
+def steps(conn: Connection, admin: bool) -> Answers:
+    """Calls of public functions that build on each other, each with its answer."""
+    plain = Plain()
+
+    def call(function: str, arguments: str, *values: object) -> list[Any]:
+        found = asked(conn, function in VOID, f"{function}({arguments})", values or None)
+        seen.append((function, found if found[:1] == ["error"] else plain(found)))
+        return [] if found[:1] == ["error"] else found
+
+    seen: Answers = []
     call("version", "")
     call("signature_tokens", "'How do I reset the Password? ΣΑΣ 汇率换算 Ünï'")
     call("guard_tokens", "'do not pay invoice 17 of Acme Ltd on 2024-01-02'")
@@ -206,20 +247,35 @@ def walk(conn: Connection, admin: bool) -> Iterator[tuple[str, list[Any]]]:
         call("unbind_role", "'walked', 'acme', 'bot'")
         call("revoke_access", "'walked'")
         call("grant_access", "'no such role', 'tenant'")
-    yield from seen
+    return seen
 
 
-def answers(dsn: str, settings: str, admin: bool) -> list[tuple[str, list[Any]]]:
-    """The answers of a fresh session with these settings, as its functions are first compiled under
-    them; everything is rolled back."""
-    with psycopg.connect(dsn) as conn, conn.transaction(force_rollback=True):
-        conn.execute(text(settings))
-        return list(walk(conn, admin))
+@dataclass(frozen=True)
+class Stage:
+    """A database with the traps, connection strings by level, a call of every public function."""
+
+    logins: dict[str, str]
+    calls: list[Call]
+
+    def connect(self, level: str) -> Connection:
+        """An autocommit connection."""
+        return psycopg.connect(self.logins[level], autocommit=True)
+
+    def walk(self, conn: Connection, level: str, settings: str = "SELECT 1") -> Answers:
+        """The answers in a session, under these settings; everything is rolled back."""
+        with conn.transaction(force_rollback=True):
+            conn.execute(text(settings))
+            return walk(conn, is_admin(level), self.calls)
+
+    def answers(self, level: str, settings: str) -> Answers:
+        """The answers of a fresh session, whose functions are first compiled under the settings."""
+        with self.connect(level) as conn:
+            return self.walk(conn, level, settings)
 
 
 @pytest.fixture(scope="module")
-def logins(server: Server, template: str) -> dict[str, str]:
-    """Connection strings of a superuser and of each level, in a database with the traps."""
+def stage(server: Server, template: str) -> Stage:
+    """The traps lie in a schema that everybody may use."""
     name = new_name("db")
     dsn = server.create_database(name, template)
     with psycopg.connect(dsn, autocommit=True) as conn:
@@ -230,6 +286,7 @@ def logins(server: Server, template: str) -> dict[str, str]:
             "tenant": new_tenant(conn, options="LOGIN"),
             "admin": grant(conn, new_role(conn, "LOGIN"), "admin"),
         }
+        calls = prepare(conn, AGENT, new_name("an_application"), new_name("a_tenant"))
         conn.execute("CREATE SCHEMA hostile; GRANT USAGE ON SCHEMA hostile TO PUBLIC")
         assert lay_traps(conn, "hostile", used_names(conn)) > 400
         conn.execute(
@@ -237,22 +294,21 @@ def logins(server: Server, template: str) -> dict[str, str]:
             " CREATE CAST (hostile.thing AS pg_catalog.text) WITH INOUT AS IMPLICIT;"
             " CREATE CAST (hostile.thing AS pg_catalog.jsonb) WITH INOUT AS IMPLICIT"
         )
-    return {"superuser": dsn} | {
-        level: server.dsn(name, user=role) for level, role in roles.items()
-    }
+    logins = {level: server.dsn(name, user=role) for level, role in roles.items()}
+    return Stage({"superuser": dsn} | logins, calls)
 
 
 LEVELS = ["superuser", "admin", "application", "tenant"]
-Clean = Callable[[str], list[tuple[str, list[Any]]]]
+Clean = Callable[[str], Answers]
 
 
 @pytest.fixture(scope="module")
-def clean(logins: dict[str, str]) -> Clean:
+def clean(stage: Stage) -> Clean:
     """The answers of a session that has set nothing, for a level."""
 
     @cache
-    def seen(level: str) -> list[tuple[str, list[Any]]]:
-        return answers(logins[level], "SELECT 1", is_admin(level))
+    def seen(level: str) -> Answers:
+        return stage.answers(level, "SELECT 1")
 
     return seen
 
@@ -261,20 +317,25 @@ def is_admin(level: str) -> bool:
     return level in ("superuser", "admin")
 
 
-def test_the_walk_calls_every_public_function(logins: dict[str, str], clean: Clean) -> None:
+def test_the_walk_calls_every_public_function(stage: Stage, clean: Clean) -> None:
     """And most calls succeed, so that there is something to compare."""
     seen = clean("superuser")
-    with psycopg.connect(logins["superuser"]) as conn:
+    with stage.connect("superuser") as conn:
         public = {f.name for f in functions(conn) if f.public}
-    assert {name for name, _ in seen} == public
+    without_pgvector = {"enable_vectors", "disable_vectors"} - {c.function for c in stage.calls}
+    assert {name for name, _ in seen} == public - without_pgvector
     failed = [answer[1] for _, answer in seen if answer and answer[0] == "error"]
     assert set(failed) == {"22023", "MN001"}
     assert len(failed) < len(seen) / 3
+    with stage.connect("superuser") as conn, conn.transaction(force_rollback=True):
+        alone = {name for name, _ in seen} - {name for name, _ in steps(conn, admin=True)}
+    assert len(alone) > 25
+    assert {name for name, answer in seen if name in alone and answer[:1] == ["error"]} == set()
 
 
-def test_the_traps_bite(logins: dict[str, str]) -> None:
+def test_the_traps_bite(stage: Stage) -> None:
     """Under the path a function that does not pin it runs into them."""
-    with psycopg.connect(logins["superuser"], autocommit=True) as conn:
+    with stage.connect("superuser") as conn:
         conn.execute(text(HOSTILE_PATH))
         for query in (
             "SELECT length('x'::pg_catalog.text)", "SELECT 1 = 1", "SELECT now()",
@@ -292,45 +353,46 @@ def test_the_traps_bite(logins: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_a_hostile_schema_changes_no_answer(
-    logins: dict[str, str], clean: Clean, level: str
-) -> None:
+def test_a_hostile_schema_changes_no_answer(stage: Stage, clean: Clean, level: str) -> None:
     """For every public function, in a session that calls it first under the hostile path."""
-    assert answers(logins[level], HOSTILE_PATH, is_admin(level)) == clean(level)
+    assert stage.answers(level, HOSTILE_PATH) == clean(level)
 
 
 @pytest.mark.parametrize("level", ["superuser", "tenant"])
 def test_a_hostile_temporary_schema_changes_no_answer(
-    logins: dict[str, str], clean: Clean, level: str
+    stage: Stage, clean: Clean, level: str
 ) -> None:
     """pg_temp is searched first for tables and types even where the path does not name it. A trap
     laid halfway through a session catches no function that ran before either."""
-    admin, expected = is_admin(level), clean(level)
-    with psycopg.connect(logins[level], autocommit=True) as conn:
+    expected = clean(level)
+    with stage.connect(level) as conn:
         assert lay_traps(conn, "pg_temp", used_names(conn)) > 400
         for settings in (HOSTILE_PATH, "SET search_path = public", "SET search_path = ''"):
-            with conn.transaction(force_rollback=True):
-                conn.execute(text(settings))
-                assert list(walk(conn, admin)) == expected, settings
-    with psycopg.connect(logins[level], autocommit=True) as conn:
-        with conn.transaction(force_rollback=True):
-            assert list(walk(conn, admin)) == expected
+            assert stage.walk(conn, level, settings) == expected, settings
+    with stage.connect(level) as conn:
+        assert stage.walk(conn, level) == expected
         lay_traps(conn, "pg_temp", used_names(conn))
-        with conn.transaction(force_rollback=True):
-            conn.execute(text(HOSTILE_PATH))
-            assert list(walk(conn, admin)) == expected
+        assert stage.walk(conn, level, HOSTILE_PATH) == expected
 
 
-def test_the_view_keeps_its_meaning(logins: dict[str, str]) -> None:
-    """mnemo.plan read under the hostile path."""
-    with psycopg.connect(logins["admin"]) as conn, conn.transaction(force_rollback=True):
+def test_the_views_keep_their_meaning(stage: Stage) -> None:
+    """Those for administrators, read under the hostile path."""
+    with stage.connect("admin") as conn, conn.transaction(force_rollback=True):
         conn.execute(text(HOSTILE_PATH))
-        list(walk(conn, admin=False))
+        steps(conn, admin=False)
         queries = rows(conn, "SELECT query, signature_tokens, steps, chunk_ids FROM mnemo.plan")
+        shown = rows(
+            conn,
+            "SELECT s.plans, a.plans FROM mnemo.stats AS s JOIN mnemo.agent_stats AS a"
+            " ON a.org_id OPERATOR(pg_catalog.=) s.org_id"
+            " WHERE a.agent_id OPERATOR(pg_catalog.=) 'bot'",
+        )
     assert sorted(query for query, *_ in queries) == [
-        "how do I reset the password", "where are my invoices of last year",
+        "how do I reset my password", "how do I reset the password",
+        "where are my invoices of last year",
     ]  # fmt: skip
     assert ["ask", "send"] in [steps for _, _, steps, _ in queries]
+    assert shown == [(3, 3)]
 
 
 # What every role may set for itself.
@@ -364,17 +426,19 @@ SESSION_SETTINGS = {
 
 
 @pytest.mark.parametrize("group", SESSION_SETTINGS)
-def test_settings_of_the_session_change_no_answer(
-    logins: dict[str, str], clean: Clean, group: str
-) -> None:
+def test_settings_of_the_session_change_no_answer(stage: Stage, clean: Clean, group: str) -> None:
     settings = "; ".join(f"SET {setting}" for setting in SESSION_SETTINGS[group])
-    assert answers(logins["superuser"], settings, admin=True) == clean("superuser")
+    seen = stage.answers("superuser", settings)
+    for (name, answer), (_, expected) in zip(seen, clean("superuser"), strict=True):
+        # What health writes for people quotes names as the session wants it.
+        quotes = '"' if name == "health" else "no quotes"
+        assert str(answer).replace(quotes, "") == str(expected).replace(quotes, ""), name
 
 
-def test_shortened_numbers_are_only_shown(logins: dict[str, str], clean: Clean) -> None:
+def test_shortened_numbers_are_only_shown(stage: Stage, clean: Clean) -> None:
     """extra_float_digits is about what the server writes to the client; nothing is stored or
     compared in that form."""
-    seen = answers(logins["superuser"], "SET extra_float_digits = -15", admin=True)
+    seen = stage.answers("superuser", "SET extra_float_digits = -15")
     for (name, answer), (_, expected) in zip(seen, clean("superuser"), strict=True):
         numbers = r"\d+\.\d+(e-?\d+)?"
         assert re.sub(numbers, "?", str(answer)) == re.sub(numbers, "?", str(expected)), name
@@ -382,20 +446,21 @@ def test_shortened_numbers_are_only_shown(logins: dict[str, str], clean: Clean) 
 
 @pytest.mark.parametrize(("level", "login"), [("application", ""), ("tenant", "superuser")])
 def test_a_parallel_worker_knows_who_calls(
-    logins: dict[str, str], clean: Clean, level: str, login: str
+    stage: Stage, clean: Clean, level: str, login: str
 ) -> None:
     """With every query in a worker where PostgreSQL allows it, after a login and after SET ROLE."""
-    with psycopg.connect(logins["superuser"]) as conn:
+    with stage.connect("superuser") as conn:
         version = conn.info.server_version
     settings = f"SET {'debug_parallel_query' if version >= 160000 else 'force_parallel_mode'} = on"
     if login:
-        settings += f"; SET ROLE {conninfo_to_dict(logins[level])['user']}"
-    assert answers(logins[login or level], settings, admin=False) == clean(level)
+        settings += f"; SET ROLE {conninfo_to_dict(stage.logins[level])['user']}"
+    with stage.connect(login or level) as conn:
+        assert stage.walk(conn, level, settings) == clean(level)
 
 
 @pytest.mark.parametrize("mode", ["psql", "extension"])
 def test_an_install_under_a_hostile_path_is_the_same(
-    server: Server, logins: dict[str, str], mode: str
+    server: Server, stage: Stage, mode: str
 ) -> None:
     """The path of the database leads to the traps first; every function is bound as ever."""
     definitions = (
@@ -404,8 +469,10 @@ def test_an_install_under_a_hostile_path_is_the_same(
         " FROM pg_catalog.pg_proc AS p WHERE p.pronamespace OPERATOR(pg_catalog.=)"
         " 'mnemo'::pg_catalog.regnamespace"
     )
-    with psycopg.connect(logins["superuser"]) as conn:
+    with stage.connect("superuser") as conn:
         expected, names = sorted(rows(conn, definitions)), used_names(conn)
+    # Those of the models that are enabled there are made later.
+    expected = [one for one in expected if not re.search(r"_vector_[a-z]+_[0-9a-f]{16}", one[0])]
     name = new_name("db")
     dsn = server.create_database(name)
     with psycopg.connect(dsn, autocommit=True) as conn:
