@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,16 +20,19 @@ from tests.privileges.helpers import (
     Connection,
     functions,
     grant,
+    new_name,
     new_role,
     new_tenant,
     outcome,
     refusal,
-    remember,
     remember_plan,
     rows,
     text,
     value,
 )
+from tests.support.calls import rows as calls_rows
+from tests.support.calls import tables
+from tests.support.every import Call, prepare
 from tests.support.server import Server
 
 SECRET = "the vault opens with nineteen emeralds"
@@ -44,6 +48,8 @@ class Scene:
     roles: dict[str, str]
     plans: list[UUID]
     memories: list[UUID]
+    delegations: list[UUID]
+    calls: list[Call]  # one of every public function, good but for who calls
 
     def login(self, role: str = "attacker", **more: str) -> Connection:
         """An autocommit connection."""
@@ -54,22 +60,18 @@ class Scene:
         return self.plans + self.memories
 
     def fingerprint(self) -> list[tuple[object, ...]]:
-        """Everything that is the victim's, to see that nothing of it changed."""
+        """Every row that is the victim's or about it, to see that nothing of it changed."""
+        words = "|".join((OTHER_ORG, OTHER_AGENT, *map(str, self.ids), *map(str, self.delegations)))
         with self.login("postgres") as conn:
-            return rows(
-                conn,
-                "SELECT 'memory', m.id::text, m::text FROM mnemo.memory AS m WHERE m.id = ANY (%s)"
-                " UNION ALL SELECT 'acl', a.memory_id::text, a::text FROM mnemo.acl AS a"
-                " WHERE a.memory_id = ANY (%s)"
-                " UNION ALL SELECT 'event', e.id::text, e::text FROM mnemo.event AS e"
-                " WHERE e.memory_id = ANY (%s)"
-                " UNION ALL SELECT 'signature', s.plan_id::text, s::text"
-                " FROM mnemo.plan_signature AS s WHERE s.plan_id = ANY (%s)"
-                " UNION ALL SELECT 'level', l.role_name, l::text FROM mnemo.role_level AS l"
-                " UNION ALL SELECT 'binding', b.role_name, b::text FROM mnemo.role_binding AS b"
-                " UNION ALL SELECT 'setting', s.name, s::text FROM mnemo.settings AS s"
-                " ORDER BY 1, 2, 3",
-                *[self.ids] * 4,
+            return sorted(
+                (table, row)
+                for table in tables(conn)
+                for (row,) in rows(
+                    conn,
+                    f"SELECT t::text FROM mnemo.{table} AS t WHERE t::text ~ %s"
+                    f" OR '{table}' IN ('role_level', 'role_binding', 'settings', 'vector_model')",
+                    words,
+                )
             )
 
 
@@ -92,9 +94,22 @@ def scene(server: Server, template: str) -> Scene:
             if (org, scope) != (ORG, "public")
         ]
         plans = [remember_plan(conn, SECRET, scope, agent, org) for agent, org, scope in victims]
-        memories = [remember(conn, SECRET, scope, agent, org) for agent, org, scope in victims]
+        memories = [
+            value(
+                conn,
+                "SELECT id FROM mnemo.remember(%s, %s, p_agent_id => %s, p_org_id => %s,"
+                " p_tags => '{emeralds}', p_subject => 'the vault')",
+                SECRET, scope, agent, org,
+            )
+            for agent, org, scope in victims
+        ]  # fmt: skip
+        delegations = [
+            value(conn, "SELECT mnemo.delegate('x', p_agent_id => 'boss', p_org_id => %s)", org)
+            for org in (ORG, OTHER_ORG)
+        ]
+        calls = prepare(conn, "third", new_name("an_application"), new_name("a_tenant"))
         conn.execute("ANALYZE")
-    return Scene(server, name, roles, plans, memories)
+    return Scene(server, name, roles, plans, memories, delegations, calls)
 
 
 @pytest.fixture(autouse=True)
@@ -115,13 +130,14 @@ def attacker(scene: Scene) -> Iterator[Connection]:
 def told(conn: Connection, query: str, *parameters: object) -> str:
     """All that a session is told about a statement: rows, notices, every field of an error."""
     heard: list[str] = []
+    sent = parameters[0] if len(parameters) == 1 and isinstance(parameters[0], dict) else parameters
 
     def listen(note: psycopg.errors.Diagnostic) -> None:
         heard.append(f"{note.message_primary} {note.message_detail} {note.context}")
 
     conn.add_notice_handler(listen)
     try:
-        cursor = conn.execute(text(query), parameters or None)
+        cursor = conn.execute(text(query), sent or None)
         heard.append(str(cursor.fetchall()) if cursor.description else "")
     except psycopg.Error as error:
         d = error.diag
@@ -378,6 +394,87 @@ def test_ids_of_others_open_nothing(scene: Scene, attacker: Connection) -> None:
     assert rows(attacker, f"SELECT * FROM mnemo.get_memories(ARRAY[{many}])") == []
 
 
+def foreign(scene: Scene) -> dict[str, UUID]:
+    """Ids of the victim: records of every scope in both organisations, delegations, an event."""
+    with scene.login("postgres") as conn:
+        event = value(
+            conn, "SELECT id FROM mnemo.event WHERE memory_id = %s LIMIT 1", scene.memories[0]
+        )
+    return (
+        {f"memory {n}": record for n, record in enumerate(scene.memories)}
+        | {f"plan {n}": record for n, record in enumerate(scene.plans[::3])}
+        | {f"delegation {n}": record for n, record in enumerate(scene.delegations)}
+        | {"event": event}
+    )
+
+
+def with_ids(scene: Scene, conn: Connection) -> Iterator[tuple[Call, str, bool]]:
+    """Every public function that takes ids, with the parameter, and whether it is a list."""
+    kinds = {f.name: f.parameters for f in functions(conn)}
+    for call in scene.calls:
+        for parameter, kind in kinds[call.function].items():
+            if kind in ("uuid", "uuid[]"):
+                yield call, parameter.removeprefix("p_"), kind == "uuid[]"
+
+
+@pytest.mark.parametrize("who", ["attacker", "application", "application as the attacker"])
+def test_ids_of_others_answer_as_unknown_ones(scene: Scene, who: str) -> None:
+    """Every public function, every id of the victim: the same words as for an id of nobody."""
+    identity = {"agent_id": AGENT, "org_id": ORG} if " as " in who else {}
+    asked, unknown = 0, UUID("00000000-0000-7000-8000-000000000000")
+    with scene.login(who.split()[0]) as conn:
+        for call, parameter, many in with_ids(scene, conn):
+            given = nameless(call) | (identity if "agent_id" in call.arguments else {})
+            heard = {
+                name: shape(undone(conn, call, given | {parameter: [record] if many else record}))
+                .replace(str(record), "")
+                for name, record in {"unknown": unknown, **foreign(scene)}.items()
+            }  # fmt: skip
+            for name, answer in heard.items():
+                assert answer == heard["unknown"], (call.function, name)
+            asked += len(heard)
+    assert asked > 200
+
+
+def nameless(call: Call) -> dict[str, object]:
+    """The arguments of a call but for who acts."""
+    return {n: v for n, v in call.arguments.items() if n not in ("agent_id", "org_id")}
+
+
+def undone(conn: Connection, call: Call, given: dict[str, object]) -> str:
+    """`told` of a call in named notation; what it did is undone."""
+    marks = ", ".join(f"p_{name} => %({name})s" for name in given)
+    with conn.transaction(force_rollback=True):
+        return told(conn, f"SELECT * FROM mnemo.{call.function}({marks})", given)
+
+
+def shape(heard: str) -> str:
+    """What was told, without ids and times that each call makes anew."""
+    return re.sub(r"UUID\('[0-9a-f-]+'\)|datetime\([^)]*\)", "new", heard)
+
+
+def test_no_call_takes_anything_of_others(scene: Scene, attacker: Connection) -> None:
+    """Every public function by its good arguments, as whoever the login is, and by criteria that
+    the victim's records meet. The fixture looks at what is left of those."""
+    strategies = ("soft_delete", "archive", "redact", "hard_delete")
+    criteria = ({"tags": ["emeralds"]}, {"types": ["episodic", "procedural"]},
+                {"before": "9999-01-01"})  # fmt: skip
+    for login in ("attacker", "application"):
+        with scene.login(login) as conn:
+            for strategy, which in itertools.product(strategies, criteria):
+                assert calls_rows(conn, "forget_where", criteria=which, strategy=strategy) == []
+            for call in scene.calls:
+                assert_secret(undone(conn, call, nameless(call)), scene)
+    for subject in ("the vault", " The  VAULT", "emeralds"):
+        erased = calls_rows(attacker, "forget_subject", subject=subject)
+        assert {row["erased"] for row in erased} == {0}
+    with scene.login("application") as conn, conn.transaction(force_rollback=True):
+        # An application may erase a person in the organisation that it names, and in no other.
+        erased = calls_rows(conn, "forget_subject", subject="the vault", org_id=ORG)
+        assert erased[0]["erased"] == 2
+        assert calls_rows(conn, "forget_subject", subject="the vault")[0]["erased"] == 0
+
+
 def test_ids_cannot_be_guessed_by_the_page(scene: Scene, attacker: Connection) -> None:
     """list_plans after any id, known or not, shows the own ones only."""
     mine = {
@@ -458,18 +555,24 @@ def test_idempotency_keys_of_others_say_nothing(scene: Scene) -> None:
 
 
 def test_a_waiting_call_shows_nothing_of_what_it_waits_for(scene: Scene) -> None:
-    """Locks on others' records are not taken before the permission is known."""
+    """Locks on others' rows are not taken before the permission is known, by no function."""
+    records = foreign(scene)
     with scene.login("postgres") as owner, owner.transaction(force_rollback=True):
-        owner.execute("SELECT FROM mnemo.memory WHERE id = ANY (%s) FOR UPDATE", (scene.ids,))
+        for table in ("memory", "acl", "event", "delegation", "plan_signature", "event_note"):
+            owner.execute(text(f"SELECT FROM mnemo.{table} FOR UPDATE"))
         with scene.login() as attacker:
             attacker.execute("SET lock_timeout = '1ms'")
-            for record in scene.ids:
-                for query in (
-                    "SELECT * FROM mnemo.forget(ARRAY[%s])",
-                    "SELECT * FROM mnemo.share(%s, ARRAY['x'])",
-                    "SELECT * FROM mnemo.unshare(%s, ARRAY['x'])",
-                ):
-                    assert refusal(attacker, query, record).sqlstate == "MN001"
+            for call, parameter, many in with_ids(scene, attacker):
+                for name, record in records.items():
+                    given = nameless(call) | {parameter: [record] if many else record}
+                    heard = undone(attacker, call, given)
+                    assert "lock timeout" not in heard, (call.function, name)
+            for criteria in ('{"tags": ["emeralds"]}', '{"before": "9999-01-01"}'):
+                assert rows(attacker, "SELECT * FROM mnemo.forget_where(%s)", criteria) == []
+            assert (
+                rows(attacker, "SELECT * FROM mnemo.forget_subject('the vault') WHERE erased > 0")
+                == []
+            )
 
 
 def test_grants_do_not_cross_organisations(scene: Scene) -> None:
@@ -612,7 +715,8 @@ def test_no_call_of_any_function_with_odd_arguments_leaks(
             for given in values:
                 required = dict.fromkeys(function.required, "NULL") | {parameter: given}
                 arguments = ", ".join(f"{name} => {item}" for name, item in required.items())
-                heard = told(attacker, f"SELECT * FROM mnemo.{function.name}({arguments})")
+                with attacker.transaction(force_rollback=True):
+                    heard = told(attacker, f"SELECT * FROM mnemo.{function.name}({arguments})")
                 if "emeralds" in given:
                     # Echoes of the own words tell nothing.
                     heard = "" if "emeralds" in heard and function.name in ECHOES else heard
