@@ -361,8 +361,14 @@ def test_the_view_of_a_former_administrator_leaks_nothing(scene: Scene) -> None:
                 "SELECT * FROM mnemo.plan AS a FULL JOIN mnemo.plan AS b ON pg_temp.leak(a.query)"
                 " AND a.id = b.id",
                 "SELECT pg_temp.leak(query) FROM mnemo.plan",
+                "SELECT * FROM mnemo.agent_stats WHERE pg_temp.leak(agent_id || org_id)",
+                "SELECT * FROM mnemo.stats WHERE pg_temp.leak(org_id || agents)",
+                "SELECT s.* FROM (VALUES (1)) AS v"
+                " LEFT JOIN mnemo.stats AS s ON pg_temp.leak(s.org_id)",
             ):
-                assert_secret(told(former, query), scene)
+                heard = told(former, query)
+                assert_secret(heard, scene)
+                assert "leaked" not in heard, query
     finally:
         with scene.login("postgres") as conn:
             conn.execute(text(f"DROP OWNED BY {role}"))
@@ -506,6 +512,27 @@ def test_recall_tells_nothing_about_others(scene: Scene, attacker: Connection) -
         ) == [(None, "none_similar")]  # fmt: skip
 
 
+def test_vectors_of_others_are_not_near(scene: Scene, attacker: Connection) -> None:
+    """The very vector of the victim's records, exactly and by the index, finds nothing of them."""
+    if not any(call.function == "enable_vectors" for call in scene.calls):
+        pytest.skip("this server has no pgvector")
+    asked = {"query": None, "strategy": "semantic", "embedding": "[3,1,2]", "model": "to stay"}
+    victim = {"agent_id": OTHER_AGENT, "org_id": ORG}
+    with scene.login("postgres") as conn, conn.transaction(force_rollback=True):
+        for record in scene.memories:
+            org_id, agent_id = rows(
+                conn, "SELECT org_id, agent_id FROM mnemo.memory WHERE id = %s", record
+            )[0]
+            changes = {"embedding": "[3,1,2]", "model": "to stay"}
+            calls_rows(conn, "update_memory", id=record, changes=changes, org_id=org_id,
+                       agent_id=agent_id)  # fmt: skip
+        assert len(calls_rows(conn, "recall", **asked, **victim)) == 2
+        conn.execute(text(f"SET SESSION AUTHORIZATION {scene.roles['attacker']}"))
+        assert calls_rows(conn, "recall", **asked) == []
+        assert calls_rows(conn, "recall", **asked | {"strategy": "hybrid", "query": SECRET}) == []
+        conn.execute("RESET SESSION AUTHORIZATION")
+
+
 def test_batches_write_for_nobody_else(scene: Scene, attacker: Connection) -> None:
     """Identity in odd places: twice, in another case, nested, as a number, as NULL."""
     element = '{"query": "q", "steps": ["s"], "chunk_ids": [], "outcome_score": 1, %s}'
@@ -537,9 +564,18 @@ def test_batches_write_for_nobody_else(scene: Scene, attacker: Connection) -> No
         attacker.execute("SELECT * FROM mnemo.forget(%s)", ([record],))
 
 
-def test_idempotency_keys_of_others_say_nothing(scene: Scene) -> None:
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT id, status FROM mnemo.remember(%s, p_idempotency_key => 'the key')",
+        "SELECT id, status FROM mnemo.remember_many(jsonb_build_array(jsonb_build_object("
+        "'content', %s::text, 'idempotency_key', 'the key')))",
+        "SELECT id, status FROM mnemo.remember_plan(%s, ARRAY['s'], '{}', 1,"
+        " p_idempotency_key => 'the key')",
+    ],
+)
+def test_idempotency_keys_of_others_say_nothing(scene: Scene, query: str) -> None:
     """The same key of another agent: no collision, no wait, no answer of theirs."""
-    query = "SELECT id, status FROM mnemo.remember(%s, p_idempotency_key => 'the key')"
     with (
         scene.login("neighbour") as neighbour,
         scene.login() as attacker,
