@@ -415,18 +415,20 @@ COMMENT ON FUNCTION mnemo._identifier_problem(text, text) IS
 
 -- part: 030_values.sql
 CREATE FUNCTION mnemo._new_id() RETURNS uuid
-LANGUAGE sql VOLATILE PARALLEL SAFE
-BEGIN ATOMIC
+LANGUAGE plpgsql VOLATILE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_micros bigint := date_part('epoch', clock_timestamp()) * 1000000;
+BEGIN
     -- Version 7 of RFC 9562 with its optional 12 bits of sub-millisecond time, so that ids made
     -- one after another sort by time. One text for all servers: only PostgreSQL 18 has uuidv7().
-    SELECT (
-        lpad(to_hex((c.micros / 1000) << 16 | 28672 | (c.micros % 1000) * 4096 / 1000), 16, '0')
+    RETURN (
+        lpad(to_hex((v_micros / 1000) << 16 | 28672 | (v_micros % 1000) * 4096 / 1000), 16, '0')
         || substr(gen_random_uuid()::text, 20)
-    )::uuid
-      FROM (
-        SELECT (date_part('epoch', clock_timestamp()) * 1000000)::bigint AS micros
-      ) AS c;
-END;
+    )::uuid;
+END
+$fn$;
 COMMENT ON FUNCTION mnemo._new_id() IS 'A new UUID of version 7 (RFC 9562): sorts by time.';
 
 CREATE FUNCTION mnemo._utf8(
@@ -5245,7 +5247,8 @@ RETURN sha256(
     || mnemo._bytes_of_text((p_record).memory_type)
     || mnemo._bytes_of_text((p_record).content)
     || mnemo._bytes_of_list((p_record).tags)
-    || E'\\x4a'::bytea || mnemo._bytes_of_json((p_record).metadata)
+    || E'\\x4a'::bytea || coalesce(
+        mnemo._bytes_of_scalar((p_record).metadata), mnemo._bytes_of_json((p_record).metadata))
     || mnemo._bytes_of_text((p_record).source_type)
     || mnemo._bytes_of_text((p_record).source_id)
     || mnemo._bytes_of_text((p_record).thread_id)

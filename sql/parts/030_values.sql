@@ -1,16 +1,18 @@
 CREATE FUNCTION mnemo._new_id() RETURNS uuid
-LANGUAGE sql VOLATILE PARALLEL SAFE
-BEGIN ATOMIC
+LANGUAGE plpgsql VOLATILE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_micros bigint := date_part('epoch', clock_timestamp()) * 1000000;
+BEGIN
     -- Version 7 of RFC 9562 with its optional 12 bits of sub-millisecond time, so that ids made
     -- one after another sort by time. One text for all servers: only PostgreSQL 18 has uuidv7().
-    SELECT (
-        lpad(to_hex((c.micros / 1000) << 16 | 28672 | (c.micros % 1000) * 4096 / 1000), 16, '0')
+    RETURN (
+        lpad(to_hex((v_micros / 1000) << 16 | 28672 | (v_micros % 1000) * 4096 / 1000), 16, '0')
         || substr(gen_random_uuid()::text, 20)
-    )::uuid
-      FROM (
-        SELECT (date_part('epoch', clock_timestamp()) * 1000000)::bigint AS micros
-      ) AS c;
-END;
+    )::uuid;
+END
+$fn$;
 COMMENT ON FUNCTION mnemo._new_id() IS 'A new UUID of version 7 (RFC 9562): sorts by time.';
 
 CREATE FUNCTION mnemo._utf8(

@@ -130,7 +130,8 @@ RETURN sha256(
     || mnemo._bytes_of_text((p_record).memory_type)
     || mnemo._bytes_of_text((p_record).content)
     || mnemo._bytes_of_list((p_record).tags)
-    || E'\\x4a'::bytea || mnemo._bytes_of_json((p_record).metadata)
+    || E'\\x4a'::bytea || coalesce(
+        mnemo._bytes_of_scalar((p_record).metadata), mnemo._bytes_of_json((p_record).metadata))
     || mnemo._bytes_of_text((p_record).source_type)
     || mnemo._bytes_of_text((p_record).source_id)
     || mnemo._bytes_of_text((p_record).thread_id)
