@@ -177,7 +177,8 @@ def others(
             conn,
             "INSERT INTO mnemo.delegation SELECT g.org, mnemo._new_id(), g.one, g.other,"
             " g.permission, %s, g.tag, (SELECT max(d.id::text)::uuid FROM mnemo.delegation AS d"
-            " WHERE d.org_id = g.org), %s, %s, %s, %s, NULL, g.one, ARRAY[g.tag, 'also']"
+            " WHERE d.org_id = g.org), %s, %s, %s, %s, (SELECT min(d.id::text)::uuid"
+            " FROM mnemo.delegation AS d WHERE d.org_id = g.org), g.one, ARRAY[g.tag, 'also']"
             " FROM (VALUES ('acme', 'a', 'b', 'read', %s::text), ('default', 'b', 'a', 'share',"
             " NULL)) AS g(org, one, other, permission, tag)",
             [id for _, id in records[index : index + 2]] if index % 2 else None,
