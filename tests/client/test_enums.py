@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from enum import StrEnum
 from typing import Any
 
@@ -52,6 +53,16 @@ def test_every_enum_has_a_set() -> None:
         if inspect.isclass(kind) and issubclass(kind, StrEnum) and kind is not StrEnum
     }
     assert set(SETS.values()) == enums
+
+
+def test_every_set_has_an_enum(db: psycopg.Connection[Any]) -> None:
+    """Whatever set `_labels` knows."""
+    row = db.execute(
+        "SELECT pg_get_functiondef(p.oid) FROM pg_proc AS p"
+        " WHERE p.pronamespace = 'mnemo'::regnamespace AND p.proname = '_labels'"
+    ).fetchone()
+    assert row is not None
+    assert set(re.findall(r"WHEN '(\w+)'(?:::text)? THEN", row[0])) == set(SETS)
 
 
 @pytest.mark.parametrize("name", SETS)
