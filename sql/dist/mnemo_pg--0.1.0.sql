@@ -9788,10 +9788,10 @@ COMMENT ON FUNCTION mnemo._recent_lane(
     'with a half-life of 168 hours.';
 
 -- part: 495_semantic.sql
--- Nearest records among those that an agent may read. A set that is small, as a whole or of what the
--- agent sees, is sorted exactly. A large one is read from the index of the model in the order of
--- distance until enough have passed, and exactly where the index ends too early: pgvector bounds
--- what a scan visits, and an index that many organisations share has little of each.
+-- Nearest records among those that an agent may read. Where it sees few they are sorted exactly. Many
+-- are read from the index of the model in the order of distance until enough have passed, and sorted
+-- exactly where the index ends too early or is the longer way: pgvector bounds what a scan visits,
+-- and an index that many organisations share has little of each.
 
 CREATE TYPE mnemo._neighbour AS (
     org_id text,
@@ -9968,7 +9968,7 @@ COMMENT ON FUNCTION mnemo._nearest_of(
     mnemo.vector_model, text, text, uuid[], uuid[], bigint
 ) IS 'The nearest p_limit of these records that have a vector, exactly.';
 
-CREATE FUNCTION mnemo._nearest_of_few(
+CREATE FUNCTION mnemo._nearest_exactly(
     p_model mnemo.vector_model,
     p_embedding text,
     p_org_id text,
@@ -9976,10 +9976,9 @@ CREATE FUNCTION mnemo._nearest_of_few(
     p_now timestamptz,
     p_filter mnemo._recall_filter,
     p_limit bigint,
-    p_most bigint,
-    OUT few boolean,
-    OUT neighbours mnemo._neighbour[]
+    p_few boolean
 )
+RETURNS mnemo._neighbour[]
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 SET enable_seqscan = off
@@ -9988,38 +9987,33 @@ AS $fn$
 DECLARE
     v_ids uuid[];
     v_global_ids uuid[];
+    v_most bigint := 10000;
 BEGIN
-    EXECUTE format(
-        'SELECT (SELECT count(*) FROM (SELECT FROM mnemo.%1$I AS e WHERE e.org_id = $1'
-        ' LIMIT $2) AS x) + (SELECT count(*) FROM (SELECT FROM mnemo.%1$I AS e'
-        ' WHERE e.org_id = ''*'' LIMIT $2) AS x) < $2', 'vectors_' || p_model.suffix
-    ) INTO few USING p_org_id, p_most + 1;
-    IF few THEN
+    IF NOT p_few THEN
+        -- Many memories, but maybe few of them with a vector of this model.
         EXECUTE format(
-            'SELECT ARRAY(SELECT e.memory_id FROM mnemo.%1$I AS e WHERE e.org_id = $1),'
-            ' ARRAY(SELECT e.memory_id FROM mnemo.%1$I AS e WHERE e.org_id = ''*'')',
+            'SELECT ARRAY(SELECT e.memory_id FROM mnemo.%1$I AS e WHERE e.org_id = $1 LIMIT $2),'
+            ' ARRAY(SELECT e.memory_id FROM mnemo.%1$I AS e WHERE e.org_id = ''*'' LIMIT $2)',
             'vectors_' || p_model.suffix
-        ) INTO v_ids, v_global_ids USING p_org_id;
+        ) INTO v_ids, v_global_ids USING p_org_id, v_most;
+    END IF;
+    IF p_few OR cardinality(v_ids) = v_most OR cardinality(v_global_ids) = v_most THEN
+        SELECT v.ids, v.global_ids INTO v_ids, v_global_ids
+          FROM mnemo._visible_ids(p_org_id, p_agent_id, p_now, p_filter) AS v;
+    ELSE
         SELECT array_agg(r.id) FILTER (WHERE r.org_id <> '*'),
                array_agg(r.id) FILTER (WHERE r.org_id = '*')
           INTO v_ids, v_global_ids
           FROM mnemo._readable(p_org_id, p_agent_id, v_ids, v_global_ids, p_now, p_filter) AS r;
-    ELSIF mnemo._few_visible(p_org_id, p_agent_id, p_now, p_most) THEN
-        few := true;
-        SELECT v.ids, v.global_ids INTO v_ids, v_global_ids
-          FROM mnemo._visible_ids(p_org_id, p_agent_id, p_now, p_filter) AS v;
     END IF;
-    IF few THEN
-        neighbours := mnemo._nearest_of(
-            p_model, p_embedding, p_org_id, v_ids, v_global_ids, p_limit);
-    END IF;
+    RETURN mnemo._nearest_of(p_model, p_embedding, p_org_id, v_ids, v_global_ids, p_limit);
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._nearest_of_few(
-    mnemo.vector_model, text, text, text, timestamptz, mnemo._recall_filter, bigint, bigint
+COMMENT ON FUNCTION mnemo._nearest_exactly(
+    mnemo.vector_model, text, text, text, timestamptz, mnemo._recall_filter, bigint, boolean
 ) IS
-    'Where the organisation has p_most vectors at most, or the agent sees p_most memories at most: '
-    'few true, and the nearest p_limit, exactly.';
+    'The nearest p_limit records that the agent may read and that pass the filters, by a look at '
+    'each. p_few: whether the agent sees few memories.';
 
 CREATE FUNCTION mnemo._nearest_by_index(
     p_model mnemo.vector_model,
@@ -10043,13 +10037,10 @@ AS $fn$
 DECLARE
     v_iterative text := current_setting('hnsw.iterative_scan', true);
     v_breadth text := current_setting('hnsw.ef_search', true);
-    v_cursor refcursor;
-    v_next mnemo._neighbour;
-    v_end boolean := false;
-    v_batch mnemo._neighbour[] := '{}';
-    v_found mnemo._neighbour[] := '{}';
-    v_step integer := 2 * p_limit;
-    v_seen integer := 0;
+    v_batch mnemo._neighbour[];
+    v_found mnemo._neighbour[];
+    v_step bigint := 2 * p_limit;
+    v_share double precision;
 BEGIN
     -- In force for this scan. An error undoes them with all else.
     PERFORM set_config('hnsw.ef_search',
@@ -10057,19 +10048,12 @@ BEGIN
     IF v_iterative IS NOT NULL THEN
         PERFORM set_config('hnsw.iterative_scan', 'relaxed_order', true);
     END IF;
-    OPEN v_cursor NO SCROLL FOR
-        EXECUTE format('SELECT n.org_id, n.memory_id, n.distance FROM mnemo.%I($1, $2) AS n',
-            '_vector_nearest_' || p_model.suffix)
-          USING p_org_id, p_embedding;
-    WHILE NOT v_end LOOP
-        FETCH v_cursor INTO v_next;
-        v_end := NOT FOUND;
-        IF NOT v_end THEN
-            v_batch := array_append(v_batch, v_next);
-            CONTINUE WHEN cardinality(v_batch) < v_step;
-        END IF;
-        v_seen := v_seen + cardinality(v_batch);
-        v_found := v_found || ARRAY(
+    LOOP
+        EXECUTE format('SELECT ARRAY(SELECT ROW(n.org_id, n.memory_id, n.distance)'
+            '::mnemo._neighbour FROM mnemo.%I($1, $2) AS n LIMIT $3)',
+            '_vector_nearest_' || p_model.suffix
+        ) INTO v_batch USING p_org_id, p_embedding, v_step;
+        v_found := ARRAY(
             SELECT b
               FROM unnest(v_batch) AS b
               JOIN mnemo._readable(p_org_id, p_agent_id,
@@ -10077,15 +10061,14 @@ BEGIN
                     ARRAY(SELECT o.id FROM unnest(v_batch) AS o WHERE o.org_id = '*'),
                     p_now, p_filter) AS r ON r.id = b.id AND r.org_id = b.org_id
         );
-        -- A record that the index brings costs as much as a few that are read in order: where those
-        -- that must still come cost more than all, the index is the wrong way.
-        EXIT WHEN cardinality(v_found) >= p_limit OR v_seen >= 1000
-            AND 8.0 * (p_limit - cardinality(v_found)) * v_seen
-                > p_total * greatest(cardinality(v_found), 0.5);
-        v_batch := '{}';
-        v_step := least(2 * v_step, 1000);
+        -- Measured: the index takes 50 times as long for a record as a look at each in turn, and a
+        -- distance there 5 times. So where those that must still come cost more than all.
+        v_share := greatest(cardinality(v_found), 0.5) / v_step;
+        EXIT WHEN cardinality(v_found) >= p_limit OR cardinality(v_batch) < v_step
+            OR 50 * p_limit / v_share > p_total * (1 + 5 * v_share);
+        -- Anew, and so far that it will probably do.
+        v_step := greatest(2 * v_step, least(16 * v_step, 1.5 * p_limit / v_share));
     END LOOP;
-    CLOSE v_cursor;
     PERFORM set_config('hnsw.ef_search', v_breadth, true);
     IF v_iterative IS NOT NULL THEN
         PERFORM set_config('hnsw.iterative_scan', v_iterative, true);
@@ -10125,23 +10108,20 @@ DECLARE
         SELECT greatest(c.reltuples, 0)
           FROM pg_class AS c WHERE c.oid = to_regclass('mnemo.vectors_' || v_model.suffix)
     ), 0);
-    v_few boolean;
+    -- Sorting n records against reading on until p_limit of total have come by: even at the root.
+    v_few boolean := mnemo._few_visible(p_org_id, p_agent_id, p_now,
+        least(greatest(1000, sqrt(p_limit * v_total)), 20000)::bigint);
     v_found mnemo._neighbour[];
 BEGIN
-    -- Sorting n records against reading on until p_limit of total have come by: even at the root.
-    SELECT f.few, f.neighbours INTO v_few, v_found
-      FROM mnemo._nearest_of_few(v_model, p_embedding, p_org_id, p_agent_id, p_now, p_filter,
-            p_limit, least(greatest(1000, sqrt(p_limit * v_total)), 20000)::bigint) AS f;
     IF NOT v_few AND to_regclass(format('mnemo.vectors_%s_embedding_idx', v_model.suffix))
             IS NOT NULL
     THEN
         v_found := mnemo._nearest_by_index(v_model, p_embedding, p_org_id, p_agent_id, p_now,
             p_filter, p_limit, v_total);
     END IF;
-    IF NOT v_few AND v_found IS NULL THEN
-        SELECT mnemo._nearest_of(v_model, p_embedding, p_org_id, v.ids, v.global_ids, p_limit)
-          INTO v_found
-          FROM mnemo._visible_ids(p_org_id, p_agent_id, p_now, p_filter) AS v;
+    IF v_found IS NULL THEN
+        v_found := mnemo._nearest_exactly(v_model, p_embedding, p_org_id, p_agent_id, p_now,
+            p_filter, p_limit, v_few);
     END IF;
     RETURN QUERY
     SELECT row_number() OVER (ORDER BY s.similarity DESC, s.id DESC), s.org_id, s.id, s.similarity,

@@ -1,7 +1,7 @@
--- Nearest records among those that an agent may read. A set that is small, as a whole or of what the
--- agent sees, is sorted exactly. A large one is read from the index of the model in the order of
--- distance until enough have passed, and exactly where the index ends too early: pgvector bounds
--- what a scan visits, and an index that many organisations share has little of each.
+-- Nearest records among those that an agent may read. Where it sees few they are sorted exactly. Many
+-- are read from the index of the model in the order of distance until enough have passed, and sorted
+-- exactly where the index ends too early or is the longer way: pgvector bounds what a scan visits,
+-- and an index that many organisations share has little of each.
 
 CREATE TYPE mnemo._neighbour AS (
     org_id text,

@@ -49,7 +49,7 @@ DYNAMIC = {
     "_make_vector_functions", "_drop_vector_functions", "_make_vector_table", "_make_vector_index",
     "_close_vectors", "disable_vectors", "_vector_problem", "_store_embeddings",
     "_drop_embeddings", "_embedding_page", "_import_embeddings", "_nearest_of",
-    "_nearest_of_few", "_nearest_by_index",
+    "_nearest_exactly", "_nearest_by_index",
 }  # fmt: skip
 # What parameters, results and columns are made of, for every driver to know.
 API_TYPES = {

@@ -79,8 +79,8 @@ def test_many_are_found_by_the_index(beside: list[Connection], strategy: str) ->
     """Far fewer blocks than a look at each of them."""
     few, many = (blocks(conn, "many", strategy) for conn in beside)
     assert few < 4_500
-    # The others' share grew from two to five times the agent's own.
-    assert many < 3.5 * few
+    # The agent's share fell from a half to a fifth, and the index is read again from its start.
+    assert many < 5 * few
 
 
 def test_no_table_is_scanned_and_the_index_is_read(beside: list[Connection]) -> None:
@@ -90,7 +90,7 @@ def test_no_table_is_scanned_and_the_index_is_read(beside: list[Connection]) -> 
         " AND (relname = 'memory' OR relname ~ '^vectors_')), (SELECT pg_stat_get_xact_numscans("
         " c.oid) FROM pg_class AS c WHERE c.relname ~ '_embedding_idx$')"
     )
-    for agent, reads in (("few", 0), ("many", 1)):
+    for agent, reads in (("few", False), ("many", True)):
         with conn.transaction(force_rollback=True):
             before = conn.execute(scans).fetchone()
             rows(conn, "recall", query=None, strategy="semantic", agent_id=agent, org_id="acme",
@@ -98,4 +98,5 @@ def test_no_table_is_scanned_and_the_index_is_read(beside: list[Connection]) -> 
             after = conn.execute(scans).fetchone()
         assert before is not None
         assert after is not None
-        assert (after[0] - before[0], after[1] - before[1]) == (0, reads)
+        assert after[0] == before[0]
+        assert (after[1] > before[1]) == reads
