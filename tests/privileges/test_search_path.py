@@ -113,6 +113,32 @@ def test_sql_functions_are_bound_when_they_are_made(tx: Connection) -> None:
     ) == [("plpgsql",), ("sql",)]
 
 
+def test_checks_and_indexes_call_bound_functions_alone(tx: Connection) -> None:
+    """They are evaluated under the path of whoever writes, restores, or has ANALYZE run."""
+    query = """
+        WITH RECURSIVE used(who, oid) AS (
+            SELECT d.objid, d.refobjid
+              FROM pg_depend AS d
+             WHERE d.refclassid = 'pg_proc'::regclass
+               AND d.classid IN ('pg_constraint'::regclass, 'pg_class'::regclass,
+                                 'pg_attrdef'::regclass)
+             UNION
+            SELECT u.who, d.refobjid
+              FROM used AS u
+              JOIN pg_depend AS d ON d.classid = 'pg_proc'::regclass AND d.objid = u.oid
+             WHERE d.refclassid = 'pg_proc'::regclass
+        )
+        SELECT DISTINCT p.proname
+          FROM used AS u
+          JOIN pg_proc AS p ON p.oid = u.oid
+         WHERE p.pronamespace = 'mnemo'::regnamespace AND {}
+    """
+    assert {"_is_label", "_labels"} <= {name for (name,) in rows(tx, query.format("true"))}
+    assert rows(tx, query.format("p.prosqlbody IS NULL")) == []
+    tx.execute("CREATE INDEX ON mnemo.event (mnemo._sketch(ARRAY[seq], 64))")
+    assert rows(tx, query.format("p.prosqlbody IS NULL")) == [("_sketch",)]
+
+
 # A walk through every public function
 
 VOID = {"grant_access", "revoke_access", "bind_role", "unbind_role"}
