@@ -105,12 +105,17 @@ def restore(server: Server) -> Iterator[Restore]:
 
 
 def acl(conn: Connection) -> list[tuple[str, str]]:
-    """Who may execute what."""
+    """Who may execute and read what."""
     return rows(
         conn,
         "SELECT p.oid::regprocedure::text, a.grantee::regrole::text"
         " FROM pg_proc AS p, aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) AS a"
-        " WHERE p.pronamespace = 'mnemo'::regnamespace ORDER BY 1, 2",
+        " WHERE p.pronamespace = 'mnemo'::regnamespace"
+        " UNION ALL SELECT c.oid::regclass::text || ' ' || a.privilege_type,"
+        " a.grantee::regrole::text"
+        " FROM pg_class AS c, aclexplode(coalesce(c.relacl, acldefault('r', c.relowner))) AS a"
+        " WHERE c.relnamespace = 'mnemo'::regnamespace AND c.relkind IN ('r', 'v')"
+        " ORDER BY 1, 2",
     )
 
 
@@ -169,10 +174,11 @@ def test_without_rows_nobody_may_anything(
         assert_nothing_works(found, PURE)
         with psycopg.connect(conn.info.dsn, user=source.roles[level], autocommit=True) as login:
             assert outcome(login, "SELECT * FROM mnemo.memory") == "42501"
-            if level == "admin":
-                assert rows(login, "SELECT * FROM mnemo.plan") == []
-            else:
-                assert outcome(login, "SELECT * FROM mnemo.plan") == "42501"
+            for view in ("plan", "stats", "agent_stats"):
+                if level == "admin":
+                    assert rows(login, f"SELECT * FROM mnemo.{view}") == []
+                else:
+                    assert outcome(login, f"SELECT * FROM mnemo.{view}") == "42501"
     repair(conn, source)
     if "--schema-only" in options:
         conn.execute("SELECT mnemo.configure('experience_memory', 'on')")
