@@ -101,7 +101,7 @@ def test_ties_across_lists(tx: psycopg.Connection) -> None:
         row(tx, "remember", content="kestrel", agent_id="bob", scope="public")["id"]
         for _ in range(3)
     ]
-    newest = others[::-1] + [own]
+    newest = [*others[::-1], own]
     for limit in (1, 2, 3, 4):
         for cap in (1, 2, 3, None):
             found = tx.execute(
