@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from psycopg import errors
 
@@ -22,8 +23,23 @@ TYPES = (
 )  # fmt: skip
 
 
-def used_names(conn: Connection) -> set[str]:
-    """Words that stand before a bracket in our functions."""
+class Used(NamedTuple):
+    """Names that our functions use."""
+
+    functions: set[str]
+    tables: set[str]
+
+
+CATALOGS = {
+    "pg_roles", "pg_proc", "pg_class", "pg_namespace", "pg_type", "pg_database", "pg_shdepend",
+    "pg_depend", "pg_extension", "pg_index", "pg_attribute", "pg_settings", "pg_locks",
+    "pg_available_extensions",
+}  # fmt: skip
+
+
+def used_names(conn: Connection) -> Used:
+    """Words that stand before a bracket in our functions; our tables, views and types, and the
+    catalogs that ours read."""
     words: set[str] = set()
     for (definition,) in rows(
         conn,
@@ -31,14 +47,19 @@ def used_names(conn: Connection) -> set[str]:
         " WHERE p.pronamespace = 'mnemo'::regnamespace",
     ):
         words.update(re.findall(r"\b([a-z_0-9]+)\s*\(", definition))
-    return words
+    relations = rows(
+        conn,
+        "SELECT c.relname FROM pg_class AS c"
+        " WHERE c.relnamespace = 'mnemo'::regnamespace AND c.relkind IN ('r', 'v', 'c')",
+    )
+    return Used(words, CATALOGS | {name for (name,) in relations})
 
 
-def traps(conn: Connection, schema: str, names: set[str]) -> list[str]:
+def traps(conn: Connection, schema: str, names: Used) -> list[str]:
     """Statements that lay the traps: functions of these names, operators, types, tables."""
     statements = []
     types = "(" + ", ".join(f"'{kind}'" for kind in TYPES) + ")"
-    named = "(" + ", ".join(f"'{word}'" for word in sorted(names)) + ")"
+    named = "(" + ", ".join(f"'{word}'" for word in sorted(names.functions)) + ")"
     signatures: set[str] = set()
     for name, arguments, result, many in rows(
         conn,
@@ -95,14 +116,13 @@ def traps(conn: Connection, schema: str, names: set[str]) -> list[str]:
         statements.append(
             f"CREATE DOMAIN {schema}.{kind} AS pg_catalog.int2 CHECK (VALUE IS NULL AND false)"
         )
-    for table in ("memory", "acl", "event", "settings", "role_level", "role_binding", "plan",
-                  "_plan", "plan_signature", "idempotency", "pg_roles", "pg_proc", "pg_class",
-                  "pg_namespace", "pg_type", "pg_database", "pg_shdepend"):  # fmt: skip
+    # A table is a type, too.
+    for table in sorted(names.tables):
         statements.append(f"CREATE TABLE {schema}.{table} (trap pg_catalog.int4)")
     return statements
 
 
-def lay_traps(conn: Connection, schema: str, names: set[str]) -> int:
+def lay_traps(conn: Connection, schema: str, names: Used) -> int:
     """Run them; how many there are. Not every signature can be had outside pg_catalog."""
     laid = 0
     for statement in traps(conn, schema, names):

@@ -272,7 +272,7 @@ def test_another_identity_is_refused_whatever_else_is_wrong(tx: Connection) -> N
     tx.execute("SELECT mnemo.configure('experience_memory', 'off')")
     role = new_tenant(tx)
     checked = with_identity(tx)
-    assert len(checked) >= 13
+    assert len(checked) >= 30
     for function in checked:
         others = [
             {"p_agent_id": "NULL", "p_org_id": f"'{OTHER_ORG}'"},
