@@ -28,8 +28,11 @@ test: $(VENV)/.installed ## Run the tests on PostgreSQL 18 (MNEMO_TEST_PG=15: on
 	$(BIN)/python -m pytest -n 2 --dist loadfile $(PYTEST_ARGS)
 
 # What can differ between versions of the server: installs, signatures, access, plans.
-CORE := tests/install tests/privileges tests/plans tests/sql \
-	$(patsubst %,--ignore=tests/install/test_%.py,build packaging release)
+# Installs, signatures, access, and what recall touches.
+CORE := tests/install tests/privileges tests/plans tests/sql/test_catalog_rules.py \
+	tests/sql/test_signature.py tests/sql/test_hash.py tests/sql/test_experience.py \
+	tests/sql/test_plan_keys.py tests/sql/test_health.py --ignore tests/install/test_build.py \
+	--ignore tests/install/test_packaging.py --ignore tests/install/test_release.py
 
 test-core: $(VENV)/.servers ## Run those that depend on the server (MNEMO_TEST_PG=16: its version)
 	$(BIN)/python -m pytest -n 2 --dist loadfile $(CORE) $(PYTEST_ARGS)
