@@ -27,6 +27,7 @@ from mnemo_pg.cli import (
     sharing,
     transfer,
     upkeep,
+    vectors,
     writing,
 )
 from mnemo_pg.cli.session import Dsn, Json, Options, explain, options
@@ -85,7 +86,8 @@ def version(context: typer.Context, dsn: Dsn = None, as_json: Json = False) -> N
 
 
 for module in (
-    admin, upkeep, plans, memories, writing, sharing, load, transfer, forgetting, chain, demo,
+    admin, upkeep, plans, memories, writing, sharing, load, transfer, forgetting, chain,
+    vectors, demo,
 ):  # fmt: skip
     module.register(app)
 

@@ -10,6 +10,7 @@ import typer
 from mnemo_pg.cli import output
 from mnemo_pg.cli.plans import Agent, Org
 from mnemo_pg.cli.session import MISS_OR_FAILURE, Dsn, Json, client, options
+from mnemo_pg.cli.vectors import Embedding, EmbeddingModel
 from mnemo_pg.types import MemoryType, RecalledMemory, RecallStrategy, Scope, SourceType
 
 
@@ -73,12 +74,14 @@ def recall(
     since: Time = None,
     until: Time = None,
     as_of: Time = None,
+    embedding: Embedding = None,
+    model: EmbeddingModel = None,
     weight: Annotated[
         list[Any] | None,
         typer.Option(
             parser=parsed_weight,
             metavar="LANE=NUMBER",
-            help="Weight of a lane of strategy hybrid, lexical or recency; repeat it.",
+            help="Weight of a lane of strategy hybrid: lexical, semantic, recency; repeat it.",
         ),
     ] = None,
     explain: Annotated[
@@ -98,7 +101,7 @@ def recall(
             query, limit=limit, strategy=strategy, types=types, scope=scope, tags=tag,
             tags_all=all_tags or None, min_importance=min_importance, thread_id=thread,
             source_types=source, since=since, until=until, as_of=as_of,
-            weights=dict(weight) if weight else None,
+            weights=dict(weight) if weight else None, embedding=embedding, model=model,
         )  # fmt: skip
     if chosen.json:
         output.print_json([output.fields(memory) for memory in found])
@@ -133,6 +136,8 @@ def parts(explanation: dict[str, Any]) -> str:
 
     if "terms" in explanation:
         return listed(explanation["terms"])
+    if "similarity" in explanation:
+        return f"similarity {explanation['similarity']:.4g}"
     if "lanes" not in explanation:
         return f"{explanation['age_hours']:g} hours old"
     said = []

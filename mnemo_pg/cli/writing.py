@@ -23,6 +23,7 @@ from mnemo_pg.cli.session import (
     client,
     options,
 )
+from mnemo_pg.cli.vectors import Embedding, EmbeddingModel
 from mnemo_pg.client import Mnemo
 from mnemo_pg.errors import VersionConflictError
 from mnemo_pg.types import (
@@ -121,6 +122,8 @@ def remember(
     valid_from: Time = None,
     valid_to: Time = None,
     temporal_scope: Annotated[TemporalScope | None, typer.Option(rich_help_panel="Facets")] = None,
+    embedding: Embedding = None,
+    model: EmbeddingModel = None,
     key: Annotated[str | None, typer.Option("--key", help="Idempotency key: written once.")] = None,
     dsn: Dsn = None,
     as_json: Json = False,
@@ -155,6 +158,8 @@ def remember(
             valid_from=valid_from,
             valid_to=valid_to,
             temporal_scope=temporal_scope,
+            embedding=embedding,
+            model=model,
             idempotency_key=key,
         )
     if chosen.json:

@@ -68,7 +68,7 @@ COMMENT ON FUNCTION mnemo._health_derived() IS
 
 CREATE FUNCTION mnemo._health_upkeep()
 RETURNS TABLE (name text, ok boolean, detail text)
-LANGUAGE sql STABLE PARALLEL SAFE ROWS 3
+LANGUAGE sql STABLE PARALLEL SAFE ROWS 4
 BEGIN ATOMIC
     SELECT 'seal' AS name, coalesce(min(e.happened_at) > now() - interval '1 day', true),
            CASE count(*) WHEN 0 THEN 'every event is sealed'
@@ -83,6 +83,20 @@ BEGIN ATOMIC
       FROM mnemo.memory AS m
      WHERE m.expires_at <= now() AND m.deleted_at IS NULL
     UNION ALL
+    SELECT 'models' AS name, count(*) = 0,
+           CASE count(*) WHEN 0 THEN 'every embedding model is up to date'
+           ELSE format('need it: %s: SELECT mnemo.refresh_models()',
+               string_agg(v.name, ', ' ORDER BY v.name)) END
+      FROM mnemo.vector_model AS v
+     WHERE v.rules_version <> mnemo._vector_rules_version()
+        OR to_regclass('mnemo.vectors_' || v.suffix) IS NULL
+        OR v.dimensions <= 4000
+           AND to_regclass(format('mnemo.vectors_%s_embedding_idx', v.suffix)) IS NULL
+        OR 4 <> (
+            SELECT count(*) FROM pg_proc AS p
+             WHERE p.pronamespace = 'mnemo'::regnamespace
+               AND p.proname ~ ('^_vector_[a-z]+_' || v.suffix || '$'))
+    UNION ALL
     SELECT 'indexes' AS name, count(*) = 0,
            coalesce('not valid: ' || string_agg(c.relname, ', ' ORDER BY c.relname),
                'all are valid')
@@ -92,7 +106,8 @@ BEGIN ATOMIC
      WHERE n.nspname = 'mnemo' AND NOT (i.indisvalid AND i.indisready);
 END;
 COMMENT ON FUNCTION mnemo._health_upkeep() IS
-    'The checks of health about what has to be done from time to time: seal, sweep, indexes.';
+    'The checks of health about what has to be done from time to time: seal, sweep, models, '
+    'indexes.';
 
 CREATE FUNCTION mnemo.health()
 RETURNS TABLE (name text, ok boolean, detail text)
@@ -111,5 +126,6 @@ COMMENT ON FUNCTION mnemo.health() IS
     'Whether the installation is as it should be, one row a check with what to do about it: owner '
     '(no superuser, no login), tenants (none can act outside its binding), roles (levels and '
     'bindings of roles that exist), public (no privileges), plan_signatures and terms (derived data '
-    'agree with the records), seal and sweep (nothing is older than a day), indexes (valid). Reads '
+    'agree with the records), seal and sweep (nothing is older than a day), models (of embeddings: '
+    'refreshed), indexes (valid). Reads '
     'every record, changes nothing. Level admin only. Errors: 42501 not an administrator.';

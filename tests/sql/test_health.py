@@ -29,7 +29,7 @@ def found(conn: psycopg.Connection, query: str, **who: object) -> object:
 def test_every_check_is_there_once(db: psycopg.Connection) -> None:
     assert [found["name"] for found in rows(db, "health")] == [
         "owner", "tenants", "roles", "public", "plan_signatures", "terms", "seal", "sweep",
-        "indexes",
+        "models", "indexes",
     ]  # fmt: skip
 
 
