@@ -9787,7 +9787,7 @@ COMMENT ON FUNCTION mnemo._recent_lane(
     'The newest p_limit records that the agent may read and that pass the filters; score: by age, '
     'with a half-life of 168 hours.';
 
--- part: 495_semantic.sql
+-- part: 517_semantic.sql
 -- Nearest records among those that an agent may read. Where it sees few they are sorted exactly. Many
 -- are read from the index of the model in the order of distance until enough have passed, and sorted
 -- exactly where the index ends too early or is the longer way: pgvector bounds what a scan visits,
@@ -9931,7 +9931,7 @@ COMMENT ON FUNCTION mnemo._few_visible(text, text, timestamptz, bigint) IS
     'Whether the agent sees p_most memories at most, plans aside. To whom something is delegated, '
     'those of the whole organisation count.';
 
--- part: 496_semantic_lane.sql
+-- part: 517_semantic_lane.sql
 CREATE FUNCTION mnemo._nearest_of(
     p_model mnemo.vector_model,
     p_embedding text,

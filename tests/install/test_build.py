@@ -24,7 +24,9 @@ Edit = Callable[[Path], object]
 
 @pytest.fixture
 def sql(tmp_path: Path) -> Path:
-    """A copy of the folder sql/, to edit."""
+    """A copy of the folder sql/, to edit; beside it the page that is made from it."""
+    (tmp_path / "docs").mkdir()
+    shutil.copy(ROOT / "docs" / "reference.md", tmp_path / "docs")
     return Path(shutil.copytree(ROOT / "sql", tmp_path / "sql"))
 
 
