@@ -13,6 +13,7 @@ from typing import Any
 import psycopg
 import pytest
 from psycopg.types.json import Jsonb
+from typer.main import get_command
 
 from mnemo_pg.cli.app import app
 from mnemo_pg.errors import CODES, SERVER_CODES, NotInstalledError
@@ -158,10 +159,7 @@ def test_commands_for_a_shell_exist() -> None:
 
 def test_every_command_is_mentioned_and_every_mentioned_one_exists() -> None:
     """The subcommands of mnemo-pg."""
-    commands = {
-        command.name or (command.callback.__name__ if command.callback else "")
-        for command in app.registered_commands
-    }
+    commands = set(get_command(app).commands)
     text = "".join(USER_PAGES.values())
     mentioned = set(re.findall(r"mnemo-pg (?:--dsn \S+ )?([a-z][a-z-]+)", text))
     assert mentioned & commands == commands
