@@ -17821,9 +17821,15 @@ SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 BEGIN
     PERFORM mnemo._require_admin();
-    RETURN QUERY SELECT h.name, h.ok, h.detail FROM mnemo._health_access() AS h;
-    RETURN QUERY SELECT h.name, h.ok, h.detail FROM mnemo._health_derived() AS h;
-    RETURN QUERY SELECT h.name, h.ok, h.detail FROM mnemo._health_upkeep() AS h;
+    RETURN QUERY
+    SELECT h.name, h.ok, h.detail FROM mnemo._health_access() AS h
+     ORDER BY array_position(ARRAY['owner', 'tenants', 'roles', 'public'], h.name);
+    RETURN QUERY
+    SELECT h.name, h.ok, h.detail FROM mnemo._health_derived() AS h
+     ORDER BY array_position(ARRAY['plan_signatures', 'terms'], h.name);
+    RETURN QUERY
+    SELECT h.name, h.ok, h.detail FROM mnemo._health_upkeep() AS h
+     ORDER BY array_position(ARRAY['seal', 'sweep', 'models', 'indexes'], h.name);
 END
 $fn$;
 COMMENT ON FUNCTION mnemo.health() IS
