@@ -245,7 +245,8 @@ async def test_no_mnemo_pg_no_access_and_the_callers_own_errors(side: AlchemySid
         await done(source.rollback())
     finally:
         db.execute(f"DROP ROLE {role}")
-    await done(source.exec_driver_sql("DROP SCHEMA mnemo CASCADE"))
+    await done(source.exec_driver_sql("DROP EXTENSION IF EXISTS mnemo_pg"))
+    await done(source.exec_driver_sql("DROP SCHEMA IF EXISTS mnemo CASCADE"))
     with pytest.raises(NotInstalledError):
         await m.version()
     await done(source.rollback())
