@@ -125,6 +125,10 @@ def give(conn: psycopg.Connection[Any]) -> None:
     """An embedding for every memory, in both places."""
     conn.execute("CREATE EXTENSION IF NOT EXISTS vector")
     conn.execute("SELECT mnemo.enable_vectors(%s, %s)", [MODEL, DIMENSIONS])
+    # As docs/vectors.md says about bulk loads: the index is built when all is there.
+    conn.execute("SET maintenance_work_mem = '1GB'")
+    conn.execute("DO $$ BEGIN EXECUTE 'DROP INDEX mnemo.vectors_' || (SELECT suffix FROM"
+                 " mnemo.vector_model) || '_embedding_idx'; END $$")  # fmt: skip
     conn.execute("UPDATE mnemo.memory SET tags = tags || %s WHERE id IN (SELECT id FROM"
                  " mnemo.memory ORDER BY md5(id::text) LIMIT (SELECT count(*) / 1000 FROM"
                  " mnemo.memory))", [[RARE]])  # fmt: skip
@@ -137,6 +141,7 @@ def give(conn: psycopg.Connection[Any]) -> None:
             "SELECT mnemo._store_embeddings(%s, %s, %s, %s)",
             [[vector_text(c) for c in contents], [MODEL] * len(ids), orgs, ids],
         )
+    conn.execute("SELECT mnemo.refresh_models()")
     conn.execute(PLAIN)  # type: ignore[arg-type]
     conn.execute("VACUUM ANALYZE")
 
