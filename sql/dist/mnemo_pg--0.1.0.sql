@@ -6283,14 +6283,11 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 BEGIN
-    IF NOT p_record.tags @> ARRAY[mnemo._reserved_tag()] THEN
+    IF p_record.tags @> ARRAY[mnemo._reserved_tag()] THEN
+        PERFORM mnemo._reindex_plan(p_record);
+    ELSE
         PERFORM mnemo._reindex_terms(ARRAY[p_record]);
-        RETURN;
     END IF;
-    DELETE FROM mnemo.plan_signature AS s
-     WHERE s.org_id = p_record.org_id AND s.plan_id = p_record.id;
-    PERFORM mnemo._index_new_plans(ARRAY[p_record]);
-    PERFORM mnemo._index_plan(p_record.org_id, p_record.id);
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._index_change(mnemo.memory) IS
@@ -9413,12 +9410,8 @@ SET jit = off
 AS $fn$
 DECLARE
     -- In the order that _recallable counts them.
-    v_audiences bigint[] := ARRAY[
-        mnemo._audience('owner', p_org_id, p_agent_id, NULL),
-        mnemo._audience('public', p_org_id, NULL, NULL),
-        mnemo._audience('grantee', p_org_id, p_agent_id, NULL),
-        mnemo._audience('global', NULL, NULL, NULL)
-    ] || ARRAY(SELECT l.list FROM mnemo._delegated_lists(p_org_id, p_agent_id, NULL, p_now) AS l);
+    v_audiences bigint[] := mnemo._audiences(p_org_id, p_agent_id, NULL)
+        || mnemo._delegated_audiences(p_org_id, p_agent_id, NULL, p_now);
 BEGIN
     RETURN QUERY
     WITH list AS MATERIALIZED (
@@ -10711,19 +10704,18 @@ COMMENT ON FUNCTION mnemo._forget_records(text, uuid[], text, text, text, text) 
     'expired or purged goes through here. Without an actor the owner acts. For some thousand '
     'records at most.';
 
-CREATE FUNCTION mnemo._forget_keys(
+CREATE FUNCTION mnemo._forget_batches(
     p_keys mnemo._record_key[],
     p_strategy text,
-    p_actor_org_id text,
-    p_actor_agent_id text
+    p_event_type text,
+    p_actor_org_id text DEFAULT NULL,
+    p_actor_agent_id text DEFAULT NULL
 )
 RETURNS mnemo._forget_counts
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
-    v_event_type text := CASE p_strategy WHEN 'archive' THEN 'memory_update'
-        WHEN 'redact' THEN 'memory_redact' ELSE 'memory_delete' END;
     v_batch record;
     v_done mnemo._forget_counts;
     v_counts mnemo._forget_counts := ROW(0, 0, 0, 0, 0, 0, 0);
@@ -10738,7 +10730,7 @@ BEGIN
          GROUP BY k.org_id, k.place
          ORDER BY k.org_id, k.place
     LOOP
-        v_done := mnemo._forget_records(v_batch.org_id, v_batch.ids, p_strategy, v_event_type,
+        v_done := mnemo._forget_records(v_batch.org_id, v_batch.ids, p_strategy, p_event_type,
             p_actor_org_id, p_actor_agent_id);
         v_counts := ROW(
             v_counts.memories + v_done.memories, v_counts.plans + v_done.plans,
@@ -10746,6 +10738,30 @@ BEGIN
             v_counts.terms + v_done.terms, v_counts.signatures + v_done.signatures,
             v_counts.idempotency_keys + v_done.idempotency_keys);
     END LOOP;
+    RETURN v_counts;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._forget_batches(mnemo._record_key[], text, text, text, text) IS
+    'Forgets records whose rows the caller has locked, a thousand at a time, with events of one '
+    'type. Without an actor the owner acts.';
+
+CREATE FUNCTION mnemo._forget_keys(
+    p_keys mnemo._record_key[],
+    p_strategy text,
+    p_actor_org_id text,
+    p_actor_agent_id text
+)
+RETURNS mnemo._forget_counts
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_counts mnemo._forget_counts := mnemo._forget_batches(
+        p_keys, p_strategy,
+        CASE p_strategy WHEN 'archive' THEN 'memory_update' WHEN 'redact' THEN 'memory_redact'
+            ELSE 'memory_delete' END,
+        p_actor_org_id, p_actor_agent_id);
+BEGIN
     IF mnemo._erases(p_strategy) THEN
         -- What is not folded in yet holds the terms of those that came and went.
         PERFORM mnemo._compact_terms(o.org_id)
@@ -10755,7 +10771,8 @@ BEGIN
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._forget_keys(mnemo._record_key[], text, text, text) IS
-    'Forgets records whose rows the caller has locked, a thousand at a time.';
+    'Forgets records whose rows the caller has locked, at the word of an agent; where it erases, '
+    'the statistics of terms are folded in too.';
 
 -- part: 521_forget_ids.sql
 CREATE FUNCTION mnemo._forgettable(
@@ -13786,8 +13803,7 @@ COMMENT ON TYPE mnemo._export_section IS
 CREATE FUNCTION mnemo._export_sections() RETURNS SETOF mnemo._export_section
 LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 12
 BEGIN ATOMIC
-    -- A row is written after those that it refers to. What is not here is derived, see
-    -- _derived_tables.
+    -- A row is written after those that it refers to. What is not here is derived, see _derive.
     SELECT s.place, s.table_name, s.global, s.keys, s.one, s.same, s.wrong
       FROM (VALUES
         (1, 'settings', false, ARRAY['t.org_id', 't.name'], 't.org_id = $1', 'e.value = r.value',
@@ -13838,14 +13854,6 @@ BEGIN ATOMIC
 END;
 COMMENT ON FUNCTION mnemo._export_sections() IS
     'What an export holds, in its order, and how import compares it.';
-
-CREATE FUNCTION mnemo._derived_tables() RETURNS text[]
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN ARRAY[
-    'plan_signature', 'term_vector', 'term_posting', 'term_total', 'term_frequency', 'term_change'
-];
-COMMENT ON FUNCTION mnemo._derived_tables() IS
-    'The tables that an export leaves out, because import derives their rows from the others.';
 
 CREATE FUNCTION mnemo._line_sum(
     p_table text,
@@ -14189,7 +14197,8 @@ BEGIN
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._derive(text, jsonb[]) IS
-    'Makes the rows of _derived_tables that belong to rows just imported.';
+    'Makes the rows of other tables (plan_signature, term_vector and its kin) that follow from rows '
+    'just imported.';
 
 CREATE FUNCTION mnemo._import_rows(
     p_table text,
@@ -14568,16 +14577,8 @@ DECLARE
           ) AS r
          LIMIT p_limit
     );
-    v_batch record;
 BEGIN
-    FOR v_batch IN
-        SELECT k.org_id, array_agg(k.id ORDER BY k.id) AS ids
-          FROM unnest(v_keys) AS k(org_id, id)
-         GROUP BY k.org_id
-         ORDER BY k.org_id
-    LOOP
-        PERFORM mnemo._forget_records(v_batch.org_id, v_batch.ids, 'soft_delete', 'memory_expired');
-    END LOOP;
+    PERFORM mnemo._forget_batches(v_keys, 'soft_delete', 'memory_expired');
     RETURN cardinality(v_keys);
 END
 $fn$;
@@ -14630,16 +14631,8 @@ DECLARE
           ) AS r
          LIMIT p_limit
     );
-    v_batch record;
 BEGIN
-    FOR v_batch IN
-        SELECT k.org_id, array_agg(k.id ORDER BY k.id) AS ids
-          FROM unnest(v_keys) AS k(org_id, id)
-         GROUP BY k.org_id
-         ORDER BY k.org_id
-    LOOP
-        PERFORM mnemo._forget_records(v_batch.org_id, v_batch.ids, 'hard_delete', 'memory_expired');
-    END LOOP;
+    PERFORM mnemo._forget_batches(v_keys, 'hard_delete', 'memory_expired');
     RETURN cardinality(v_keys);
 END
 $fn$;
@@ -15375,17 +15368,13 @@ BEGIN
             CONTINUE;
         END IF;
         v_prefix := v_size - ceil(v_low / (1 + v_low) * (v_size + v_start))::integer;
-        IF v_bucket >= 3 THEN
-            FOR v_second IN 2 .. least(v_size, v_prefix + 2) LOOP
-                FOR v_first IN 1 .. v_second - 1 LOOP
-                    v_keys := v_keys || (p_hashes[v_first] # p_hashes[v_second] # v_mask);
-                END LOOP;
-            END LOOP;
-        ELSE
-            FOREACH v_key IN ARRAY p_hashes[1 : least(v_size, v_prefix + 1)] LOOP
-                v_keys := v_keys || (v_key # v_mask);
-            END LOOP;
-        END IF;
+        FOREACH v_key IN ARRAY mnemo._prefix_keys(
+            p_hashes,
+            least(v_size, v_prefix + CASE WHEN v_bucket >= 3 THEN 2 ELSE 1 END),
+            v_bucket >= 3
+        ) LOOP
+            v_keys := v_keys || (v_key # v_mask);
+        END LOOP;
     END LOOP;
     RETURN v_keys || mnemo._probe_parts(p_hashes, v_low, v_least, v_most);
 END
@@ -15693,6 +15682,24 @@ COMMENT ON FUNCTION mnemo._index_plan(text, uuid) IS
     'Brings the plan_signature rows of a plan in step with its grants; does nothing for a record '
     'that is no live plan.';
 
+CREATE FUNCTION mnemo._reindex_plan(
+    p_record mnemo.memory
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    DELETE FROM mnemo.plan_signature AS s
+     WHERE s.org_id = p_record.org_id AND s.plan_id = p_record.id;
+    PERFORM mnemo._index_new_plans(ARRAY[p_record]);
+    PERFORM mnemo._index_plan(p_record.org_id, p_record.id);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._reindex_plan(mnemo.memory) IS
+    'Derives the plan_signature rows of a plan anew, those of its grants too; removes them when it '
+    'is not live.';
+
 -- part: 615_rebuild_signatures.sql
 CREATE FUNCTION mnemo._faulty_signatures()
 RETURNS TABLE (org_id text, plan_id uuid)
@@ -15724,31 +15731,6 @@ COMMENT ON FUNCTION mnemo._faulty_signatures() IS
     'The plans whose own plan_signature row is missing, differs from the payload or was made by '
     'other rules, and the rows of plans that do not live. Reads every plan.';
 
-CREATE FUNCTION mnemo._rebuild_signature(
-    p_org_id text,
-    p_plan_id uuid
-)
-RETURNS void
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, mnemo, pg_temp
-AS $fn$
-DECLARE
-    v_record mnemo.memory;
-BEGIN
-    SELECT m.* INTO v_record
-      FROM mnemo.memory AS m WHERE m.org_id = p_org_id AND m.id = p_plan_id
-       FOR UPDATE;
-    DELETE FROM mnemo.plan_signature AS s WHERE s.org_id = p_org_id AND s.plan_id = p_plan_id;
-    IF v_record.id IS NOT NULL AND mnemo._is_live(v_record, now()) THEN
-        PERFORM mnemo._index_new_plans(ARRAY[v_record]);
-        PERFORM mnemo._index_plan(p_org_id, p_plan_id);
-    END IF;
-END
-$fn$;
-COMMENT ON FUNCTION mnemo._rebuild_signature(text, uuid) IS
-    'Derives the plan_signature rows of a plan anew, those of its grants too; removes them when it '
-    'is not live.';
-
 CREATE FUNCTION mnemo.rebuild_signatures(
     p_limit bigint DEFAULT 1000
 )
@@ -15759,6 +15741,7 @@ SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_plan record;
+    v_record mnemo.memory;
     v_found bigint := 0;
 BEGIN
     PERFORM mnemo._require_admin();
@@ -15774,7 +15757,12 @@ BEGIN
          LIMIT p_limit
     LOOP
         v_found := v_plan.found;
-        PERFORM mnemo._rebuild_signature(v_plan.org_id, v_plan.plan_id);
+        SELECT m.* INTO v_record
+          FROM mnemo.memory AS m WHERE m.org_id = v_plan.org_id AND m.id = v_plan.plan_id
+           FOR UPDATE;
+        IF FOUND THEN
+            PERFORM mnemo._reindex_plan(v_record);
+        END IF;
     END LOOP;
     RETURN greatest(v_found - p_limit, 0);
 END

@@ -99,14 +99,11 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 BEGIN
-    IF NOT p_record.tags @> ARRAY[mnemo._reserved_tag()] THEN
+    IF p_record.tags @> ARRAY[mnemo._reserved_tag()] THEN
+        PERFORM mnemo._reindex_plan(p_record);
+    ELSE
         PERFORM mnemo._reindex_terms(ARRAY[p_record]);
-        RETURN;
     END IF;
-    DELETE FROM mnemo.plan_signature AS s
-     WHERE s.org_id = p_record.org_id AND s.plan_id = p_record.id;
-    PERFORM mnemo._index_new_plans(ARRAY[p_record]);
-    PERFORM mnemo._index_plan(p_record.org_id, p_record.id);
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._index_change(mnemo.memory) IS

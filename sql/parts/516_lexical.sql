@@ -58,12 +58,8 @@ SET jit = off
 AS $fn$
 DECLARE
     -- In the order that _recallable counts them.
-    v_audiences bigint[] := ARRAY[
-        mnemo._audience('owner', p_org_id, p_agent_id, NULL),
-        mnemo._audience('public', p_org_id, NULL, NULL),
-        mnemo._audience('grantee', p_org_id, p_agent_id, NULL),
-        mnemo._audience('global', NULL, NULL, NULL)
-    ] || ARRAY(SELECT l.list FROM mnemo._delegated_lists(p_org_id, p_agent_id, NULL, p_now) AS l);
+    v_audiences bigint[] := mnemo._audiences(p_org_id, p_agent_id, NULL)
+        || mnemo._delegated_audiences(p_org_id, p_agent_id, NULL, p_now);
 BEGIN
     RETURN QUERY
     WITH list AS MATERIALIZED (

@@ -211,19 +211,18 @@ COMMENT ON FUNCTION mnemo._forget_records(text, uuid[], text, text, text, text) 
     'expired or purged goes through here. Without an actor the owner acts. For some thousand '
     'records at most.';
 
-CREATE FUNCTION mnemo._forget_keys(
+CREATE FUNCTION mnemo._forget_batches(
     p_keys mnemo._record_key[],
     p_strategy text,
-    p_actor_org_id text,
-    p_actor_agent_id text
+    p_event_type text,
+    p_actor_org_id text DEFAULT NULL,
+    p_actor_agent_id text DEFAULT NULL
 )
 RETURNS mnemo._forget_counts
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
-    v_event_type text := CASE p_strategy WHEN 'archive' THEN 'memory_update'
-        WHEN 'redact' THEN 'memory_redact' ELSE 'memory_delete' END;
     v_batch record;
     v_done mnemo._forget_counts;
     v_counts mnemo._forget_counts := ROW(0, 0, 0, 0, 0, 0, 0);
@@ -238,7 +237,7 @@ BEGIN
          GROUP BY k.org_id, k.place
          ORDER BY k.org_id, k.place
     LOOP
-        v_done := mnemo._forget_records(v_batch.org_id, v_batch.ids, p_strategy, v_event_type,
+        v_done := mnemo._forget_records(v_batch.org_id, v_batch.ids, p_strategy, p_event_type,
             p_actor_org_id, p_actor_agent_id);
         v_counts := ROW(
             v_counts.memories + v_done.memories, v_counts.plans + v_done.plans,
@@ -246,6 +245,30 @@ BEGIN
             v_counts.terms + v_done.terms, v_counts.signatures + v_done.signatures,
             v_counts.idempotency_keys + v_done.idempotency_keys);
     END LOOP;
+    RETURN v_counts;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._forget_batches(mnemo._record_key[], text, text, text, text) IS
+    'Forgets records whose rows the caller has locked, a thousand at a time, with events of one '
+    'type. Without an actor the owner acts.';
+
+CREATE FUNCTION mnemo._forget_keys(
+    p_keys mnemo._record_key[],
+    p_strategy text,
+    p_actor_org_id text,
+    p_actor_agent_id text
+)
+RETURNS mnemo._forget_counts
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_counts mnemo._forget_counts := mnemo._forget_batches(
+        p_keys, p_strategy,
+        CASE p_strategy WHEN 'archive' THEN 'memory_update' WHEN 'redact' THEN 'memory_redact'
+            ELSE 'memory_delete' END,
+        p_actor_org_id, p_actor_agent_id);
+BEGIN
     IF mnemo._erases(p_strategy) THEN
         -- What is not folded in yet holds the terms of those that came and went.
         PERFORM mnemo._compact_terms(o.org_id)
@@ -255,4 +278,5 @@ BEGIN
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._forget_keys(mnemo._record_key[], text, text, text) IS
-    'Forgets records whose rows the caller has locked, a thousand at a time.';
+    'Forgets records whose rows the caller has locked, at the word of an agent; where it erases, '
+    'the statistics of terms are folded in too.';

@@ -16,8 +16,7 @@ COMMENT ON TYPE mnemo._export_section IS
 CREATE FUNCTION mnemo._export_sections() RETURNS SETOF mnemo._export_section
 LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 12
 BEGIN ATOMIC
-    -- A row is written after those that it refers to. What is not here is derived, see
-    -- _derived_tables.
+    -- A row is written after those that it refers to. What is not here is derived, see _derive.
     SELECT s.place, s.table_name, s.global, s.keys, s.one, s.same, s.wrong
       FROM (VALUES
         (1, 'settings', false, ARRAY['t.org_id', 't.name'], 't.org_id = $1', 'e.value = r.value',
@@ -68,14 +67,6 @@ BEGIN ATOMIC
 END;
 COMMENT ON FUNCTION mnemo._export_sections() IS
     'What an export holds, in its order, and how import compares it.';
-
-CREATE FUNCTION mnemo._derived_tables() RETURNS text[]
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN ARRAY[
-    'plan_signature', 'term_vector', 'term_posting', 'term_total', 'term_frequency', 'term_change'
-];
-COMMENT ON FUNCTION mnemo._derived_tables() IS
-    'The tables that an export leaves out, because import derives their rows from the others.';
 
 CREATE FUNCTION mnemo._line_sum(
     p_table text,

@@ -141,7 +141,8 @@ BEGIN
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._derive(text, jsonb[]) IS
-    'Makes the rows of _derived_tables that belong to rows just imported.';
+    'Makes the rows of other tables (plan_signature, term_vector and its kin) that follow from rows '
+    'just imported.';
 
 CREATE FUNCTION mnemo._import_rows(
     p_table text,

@@ -48,16 +48,8 @@ DECLARE
           ) AS r
          LIMIT p_limit
     );
-    v_batch record;
 BEGIN
-    FOR v_batch IN
-        SELECT k.org_id, array_agg(k.id ORDER BY k.id) AS ids
-          FROM unnest(v_keys) AS k(org_id, id)
-         GROUP BY k.org_id
-         ORDER BY k.org_id
-    LOOP
-        PERFORM mnemo._forget_records(v_batch.org_id, v_batch.ids, 'soft_delete', 'memory_expired');
-    END LOOP;
+    PERFORM mnemo._forget_batches(v_keys, 'soft_delete', 'memory_expired');
     RETURN cardinality(v_keys);
 END
 $fn$;
@@ -110,16 +102,8 @@ DECLARE
           ) AS r
          LIMIT p_limit
     );
-    v_batch record;
 BEGIN
-    FOR v_batch IN
-        SELECT k.org_id, array_agg(k.id ORDER BY k.id) AS ids
-          FROM unnest(v_keys) AS k(org_id, id)
-         GROUP BY k.org_id
-         ORDER BY k.org_id
-    LOOP
-        PERFORM mnemo._forget_records(v_batch.org_id, v_batch.ids, 'hard_delete', 'memory_expired');
-    END LOOP;
+    PERFORM mnemo._forget_batches(v_keys, 'hard_delete', 'memory_expired');
     RETURN cardinality(v_keys);
 END
 $fn$;

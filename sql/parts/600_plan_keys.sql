@@ -169,17 +169,13 @@ BEGIN
             CONTINUE;
         END IF;
         v_prefix := v_size - ceil(v_low / (1 + v_low) * (v_size + v_start))::integer;
-        IF v_bucket >= 3 THEN
-            FOR v_second IN 2 .. least(v_size, v_prefix + 2) LOOP
-                FOR v_first IN 1 .. v_second - 1 LOOP
-                    v_keys := v_keys || (p_hashes[v_first] # p_hashes[v_second] # v_mask);
-                END LOOP;
-            END LOOP;
-        ELSE
-            FOREACH v_key IN ARRAY p_hashes[1 : least(v_size, v_prefix + 1)] LOOP
-                v_keys := v_keys || (v_key # v_mask);
-            END LOOP;
-        END IF;
+        FOREACH v_key IN ARRAY mnemo._prefix_keys(
+            p_hashes,
+            least(v_size, v_prefix + CASE WHEN v_bucket >= 3 THEN 2 ELSE 1 END),
+            v_bucket >= 3
+        ) LOOP
+            v_keys := v_keys || (v_key # v_mask);
+        END LOOP;
     END LOOP;
     RETURN v_keys || mnemo._probe_parts(p_hashes, v_low, v_least, v_most);
 END

@@ -136,3 +136,21 @@ $fn$;
 COMMENT ON FUNCTION mnemo._index_plan(text, uuid) IS
     'Brings the plan_signature rows of a plan in step with its grants; does nothing for a record '
     'that is no live plan.';
+
+CREATE FUNCTION mnemo._reindex_plan(
+    p_record mnemo.memory
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    DELETE FROM mnemo.plan_signature AS s
+     WHERE s.org_id = p_record.org_id AND s.plan_id = p_record.id;
+    PERFORM mnemo._index_new_plans(ARRAY[p_record]);
+    PERFORM mnemo._index_plan(p_record.org_id, p_record.id);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._reindex_plan(mnemo.memory) IS
+    'Derives the plan_signature rows of a plan anew, those of its grants too; removes them when it '
+    'is not live.';

@@ -28,31 +28,6 @@ COMMENT ON FUNCTION mnemo._faulty_signatures() IS
     'The plans whose own plan_signature row is missing, differs from the payload or was made by '
     'other rules, and the rows of plans that do not live. Reads every plan.';
 
-CREATE FUNCTION mnemo._rebuild_signature(
-    p_org_id text,
-    p_plan_id uuid
-)
-RETURNS void
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, mnemo, pg_temp
-AS $fn$
-DECLARE
-    v_record mnemo.memory;
-BEGIN
-    SELECT m.* INTO v_record
-      FROM mnemo.memory AS m WHERE m.org_id = p_org_id AND m.id = p_plan_id
-       FOR UPDATE;
-    DELETE FROM mnemo.plan_signature AS s WHERE s.org_id = p_org_id AND s.plan_id = p_plan_id;
-    IF v_record.id IS NOT NULL AND mnemo._is_live(v_record, now()) THEN
-        PERFORM mnemo._index_new_plans(ARRAY[v_record]);
-        PERFORM mnemo._index_plan(p_org_id, p_plan_id);
-    END IF;
-END
-$fn$;
-COMMENT ON FUNCTION mnemo._rebuild_signature(text, uuid) IS
-    'Derives the plan_signature rows of a plan anew, those of its grants too; removes them when it '
-    'is not live.';
-
 CREATE FUNCTION mnemo.rebuild_signatures(
     p_limit bigint DEFAULT 1000
 )
@@ -63,6 +38,7 @@ SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_plan record;
+    v_record mnemo.memory;
     v_found bigint := 0;
 BEGIN
     PERFORM mnemo._require_admin();
@@ -78,7 +54,12 @@ BEGIN
          LIMIT p_limit
     LOOP
         v_found := v_plan.found;
-        PERFORM mnemo._rebuild_signature(v_plan.org_id, v_plan.plan_id);
+        SELECT m.* INTO v_record
+          FROM mnemo.memory AS m WHERE m.org_id = v_plan.org_id AND m.id = v_plan.plan_id
+           FOR UPDATE;
+        IF FOUND THEN
+            PERFORM mnemo._reindex_plan(v_record);
+        END IF;
     END LOOP;
     RETURN greatest(v_found - p_limit, 0);
 END
