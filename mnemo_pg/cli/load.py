@@ -20,7 +20,7 @@ from rich.progress import (
 
 from mnemo_pg.cli import output
 from mnemo_pg.cli.plans import Agent, Org
-from mnemo_pg.cli.session import MISS_OR_FAILURE, CommandError, Dsn, Json, client, options
+from mnemo_pg.cli.session import MISS_OR_FAILURE, CommandError, Dsn, Json, Options, client, options
 from mnemo_pg.errors import UnavailableError
 from mnemo_pg.importer import ImportAborted, ImportBroken, Importer, LineError, Summary
 from mnemo_pg.types import Scope
@@ -60,12 +60,6 @@ def import_file(
     chosen = options(context, dsn, as_json)
     started = time.monotonic()
 
-    def report(bad: LineError) -> None:
-        if chosen.json:
-            output.print_json(bad._asdict())
-        else:
-            output.fail(f"line {bad.line}: {bad.error}")
-
     with (
         opened(file) as (source, size),
         client(chosen) as m,
@@ -73,7 +67,7 @@ def import_file(
     ):
         job = Importer(m, agent_id=agent, org_id=org, scope=scope, abort=abort, once=once)
         try:
-            summary = job.run(source, report, advance)
+            summary = job.run(source, reporter(chosen), advance)
         except ImportAborted as error:
             raise CommandError(f"{error}; nothing was stored") from error
         except ImportBroken as error:
@@ -95,6 +89,18 @@ def _broken(error: ImportBroken, *, abort: bool, once: bool) -> str:
     done = "nothing is stored in part" if abort else f"{error}, {rest}"
     again = "" if once else " (with --once nothing is stored twice)"
     return f"{'the connection was lost' if lost else cause}: {done}; import again{again}"
+
+
+def reporter(chosen: Options) -> Callable[[LineError], None]:
+    """What to do with a bad line: a line for people, an object for machines."""
+
+    def report(bad: LineError) -> None:
+        if chosen.json:
+            output.print_json(bad._asdict())
+        else:
+            output.fail(f"line {bad.line}: {bad.error}")
+
+    return report
 
 
 @contextmanager

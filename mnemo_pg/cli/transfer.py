@@ -16,7 +16,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from mnemo_pg.cli import output
-from mnemo_pg.cli.load import opened, progress
+from mnemo_pg.cli.load import opened, progress, reporter
 from mnemo_pg.cli.session import (
     MISS_OR_FAILURE,
     USAGE,
@@ -30,7 +30,7 @@ from mnemo_pg.cli.session import (
     options,
 )
 from mnemo_pg.client import Mnemo
-from mnemo_pg.importer import ImportAborted, ImportBroken, LineError
+from mnemo_pg.importer import ImportAborted, ImportBroken
 from mnemo_pg.transfer import TransferSummary, export_lines, import_lines
 from mnemo_pg.types import Event, EventType
 
@@ -116,19 +116,13 @@ def restore(
         raise CommandError("--abort and --partial exclude each other", USAGE)
     started = time.monotonic()
 
-    def report(bad: LineError) -> None:
-        if chosen.json:
-            output.print_json(bad._asdict())
-        else:
-            output.fail(f"line {bad.line}: {bad.error}")
-
     with (
         opened(file) as (source, size),
         client(chosen) as m,
         progress("restore", size) as advance,
     ):
         try:
-            summary = import_lines(m, source, report, advance, abort=abort)
+            summary = import_lines(m, source, reporter(chosen), advance, abort=abort)
         except ImportAborted as error:
             raise CommandError(f"{error}; nothing was written") from error
         except ImportBroken as error:

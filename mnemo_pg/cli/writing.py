@@ -50,6 +50,9 @@ Metadata = Annotated[
     str | None, typer.Option(metavar="JSON", help='A JSON object, such as {"order": 17}.')
 ]
 Fact = Annotated[str | None, typer.Option(help="Facet of the fact.", rich_help_panel="Facets")]
+FactKind = Annotated[Kind | None, typer.Option(rich_help_panel="Facets")]
+FactStatus = Annotated[MemoryStatus | None, typer.Option(rich_help_panel="Facets")]
+FactTime = Annotated[TemporalScope | None, typer.Option(rich_help_panel="Facets")]
 Entities = Annotated[
     list[str] | None,
     typer.Option("--entity", help="Another that it mentions; repeat it.", rich_help_panel="Facets"),
@@ -111,17 +114,17 @@ def remember(
     thread: Annotated[str | None, typer.Option(help="Conversation or run.")] = None,
     created_by: Annotated[str | None, typer.Option(help="Who is behind the agent.")] = None,
     ttl: Ttl = None,
-    kind: Annotated[Kind | None, typer.Option(rich_help_panel="Facets")] = None,
+    kind: FactKind = None,
     subject: Fact = None,
     predicate: Fact = None,
     entity: Entities = None,
     alias: Aliases = None,
     location: Fact = None,
     confidence: Confidence = None,
-    status: Annotated[MemoryStatus | None, typer.Option(rich_help_panel="Facets")] = None,
+    status: FactStatus = None,
     valid_from: Time = None,
     valid_to: Time = None,
-    temporal_scope: Annotated[TemporalScope | None, typer.Option(rich_help_panel="Facets")] = None,
+    temporal_scope: FactTime = None,
     embedding: Embedding = None,
     model: EmbeddingModel = None,
     key: Annotated[str | None, typer.Option("--key", help="Idempotency key: written once.")] = None,
@@ -187,17 +190,17 @@ def update(
     tag: Tag = None,
     metadata: Metadata = None,
     ttl: Ttl = None,
-    kind: Annotated[Kind | None, typer.Option(rich_help_panel="Facets")] = None,
+    kind: FactKind = None,
     subject: Fact = None,
     predicate: Fact = None,
     entity: Entities = None,
     alias: Aliases = None,
     location: Fact = None,
     confidence: Confidence = None,
-    status: Annotated[MemoryStatus | None, typer.Option(rich_help_panel="Facets")] = None,
+    status: FactStatus = None,
     valid_from: Time = None,
     valid_to: Time = None,
-    temporal_scope: Annotated[TemporalScope | None, typer.Option(rich_help_panel="Facets")] = None,
+    temporal_scope: FactTime = None,
     without: Annotated[
         list[str] | None,
         typer.Option(
