@@ -15,6 +15,7 @@ import psycopg
 import pytest
 
 from tests.support.installs import install, offer_extension
+from tests.support.reuse import module_database
 from tests.support.server import Server
 
 _numbers = itertools.count(1)
@@ -45,6 +46,15 @@ def dsn(server: Server, template: str) -> Iterator[str]:
     name = f"test_{next(_numbers)}"
     yield server.create_database(name, template)
     server.drop_database(name)
+
+
+@pytest.fixture(scope="module")
+def module_dsn(server: Server, template: str, request: pytest.FixtureRequest) -> Iterator[str]:
+    """As `dsn`, one for all tests of a file, which empty it by `emptied`."""
+    with module_database(
+        server, template, f"{request.path.parent.name}_{request.path.stem}"
+    ) as dsn:
+        yield dsn
 
 
 @pytest.fixture

@@ -12,18 +12,10 @@ import psycopg
 import pytest
 
 from tests.support.calls import row, rows, scalar, value
-from tests.support.reuse import emptied, module_database
-from tests.support.server import Server
+from tests.support.records import remember, remember_plan
+from tests.support.reuse import emptied
 
 OWNERS = (("ana", "default"), ("ben", "default"), ("ana", "acme"))
-
-
-@pytest.fixture(scope="module")
-def module_dsn(server: Server, template: str, request: pytest.FixtureRequest) -> Iterator[str]:
-    """The database of a module."""
-    name = "chain_" + request.module.__name__.rpartition(".")[2]
-    with module_database(server, template, name) as dsn:
-        yield dsn
 
 
 @pytest.fixture
@@ -31,23 +23,6 @@ def chain_db(module_dsn: str) -> Iterator[psycopg.Connection]:
     """A connection to the emptied database of the module."""
     with emptied(module_dsn) as conn:
         yield conn
-
-
-def remember(conn: psycopg.Connection, content: str = "x", **arguments: Any) -> UUID:
-    """The id of a new memory."""
-    found = row(conn, "remember", content=content, **arguments)["id"]
-    assert isinstance(found, UUID)
-    return found
-
-
-def remember_plan(conn: psycopg.Connection, query: str, **arguments: Any) -> UUID:
-    """The id of a new plan."""
-    found = row(conn, "remember_plan", **{
-        "query": query, "steps": ["look", "answer"], "chunk_ids": ["c1"], "outcome_score": 0.9,
-        **arguments,
-    })["id"]  # fmt: skip
-    assert isinstance(found, UUID)
-    return found
 
 
 def verify(conn: psycopg.Connection, **arguments: Any) -> dict[str, Any]:

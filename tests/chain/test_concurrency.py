@@ -15,8 +15,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from tests.chain.conftest import change, delete_for_good, remember, remember_plan, seal, verify
+from tests.chain.conftest import change, delete_for_good, seal, verify
 from tests.support.calls import rows, scalar, value
+from tests.support.records import remember, remember_plan
 
 SESSIONS = 16
 PATIENCE = 60

@@ -6,8 +6,9 @@ import itertools
 
 import psycopg
 
-from tests.chain.conftest import change, delete_for_good, note, remember, seal
+from tests.chain.conftest import change, delete_for_good, note, seal
 from tests.support.calls import refused, rows
+from tests.support.records import remember
 
 
 def types(conn: psycopg.Connection, record: object, **who: str) -> list[str]:

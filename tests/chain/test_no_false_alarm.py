@@ -16,12 +16,11 @@ from tests.chain.conftest import (
     findings,
     note,
     owners,
-    remember,
-    remember_plan,
     seal,
     verify,
 )
 from tests.support.calls import refused, row, rows, scalar, value
+from tests.support.records import remember, remember_plan
 from tests.support.server import Server
 
 

@@ -15,8 +15,9 @@ import psycopg
 import pytest
 
 from mnemo_pg import verify as offline
-from tests.chain.conftest import Life, remember, seal, verify
+from tests.chain.conftest import Life, seal, verify
 from tests.support.calls import rows, scalar
+from tests.support.records import remember
 
 SCRIPT = Path(offline.__file__)
 

@@ -7,16 +7,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from tests.chain.conftest import (
-    change,
-    delete_for_good,
-    findings,
-    remember,
-    remember_plan,
-    seal,
-    verify,
-)
+from tests.chain.conftest import change, delete_for_good, findings, seal, verify
 from tests.support.calls import rows, scalar
+from tests.support.records import remember, remember_plan
 
 
 def now(conn: psycopg.Connection) -> Any:

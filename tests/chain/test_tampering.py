@@ -27,12 +27,11 @@ from tests.chain.conftest import (
     findings,
     note,
     owners,
-    remember,
-    remember_plan,
     seal,
     verify,
 )
 from tests.support.calls import rows, scalar
+from tests.support.records import remember, remember_plan
 from tests.support.reuse import module_database
 from tests.support.server import Server
 

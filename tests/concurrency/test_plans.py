@@ -17,21 +17,13 @@ import psycopg
 import pytest
 
 from tests.support.calls import row, rows, scalar, wait_for_blocked
-from tests.support.reuse import emptied, module_database
-from tests.support.server import Server
+from tests.support.reuse import emptied
 
 SESSIONS = 8
 ROUNDS = 12
 # Two sessions write for each of these, and every session reads as all of them.
 AGENTS = ("ana", "ben", "cem", "dua")
 PATIENCE = 60
-
-
-@pytest.fixture(scope="module")
-def module_dsn(server: Server, template: str) -> Iterator[str]:
-    """The database of this module."""
-    with module_database(server, template, "concurrency") as dsn:
-        yield dsn
 
 
 @pytest.fixture

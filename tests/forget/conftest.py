@@ -10,20 +10,11 @@ import psycopg
 import pytest
 
 from tests.support.calls import row, rows, scalar
-from tests.support.reuse import emptied, module_database
-from tests.support.server import Server
+from tests.support.reuse import emptied
 
 STRATEGIES = ("soft_delete", "hard_delete", "archive", "redact")
 STATUS = dict(zip(STRATEGIES, ("deleted", "removed", "archived", "redacted"), strict=True))
 ERASING = ("hard_delete", "redact")
-
-
-@pytest.fixture(scope="module")
-def module_dsn(server: Server, template: str, request: pytest.FixtureRequest) -> Iterator[str]:
-    """The database of a module."""
-    name = "forget_" + request.module.__name__.rpartition(".")[2]
-    with module_database(server, template, name) as dsn:
-        yield dsn
 
 
 @pytest.fixture

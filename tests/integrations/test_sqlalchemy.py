@@ -40,8 +40,7 @@ from tests.client.test_client import (  # noqa: F401
 )
 from tests.integrations.conftest import AlchemySide, url
 from tests.support.calls import value
-from tests.support.reuse import emptied, module_database
-from tests.support.server import Server
+from tests.support.reuse import emptied
 
 Db = psycopg.Connection[Any]
 PLAN = ("how do I reset my password", ["open settings", "choose reset"], ["kb-17"], 0.92)
@@ -58,12 +57,6 @@ class Note(Base):
     words: orm.Mapped[str]
     org_id: orm.Mapped[str | None]
     memory_id: orm.Mapped[UUID | None]
-
-
-@pytest.fixture(scope="module")
-def module_dsn(server: Server, template: str) -> Iterator[str]:
-    with module_database(server, template, "alchemy") as dsn:
-        yield dsn
 
 
 @pytest.fixture

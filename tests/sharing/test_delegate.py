@@ -13,18 +13,11 @@ import pytest
 
 from tests.plans.test_explain import measure
 from tests.support.calls import contents, refused, row, rows, scalar, value, wait_for_blocked
-from tests.support.reuse import emptied, module_database
-from tests.support.server import Server
+from tests.support.reuse import emptied
 
 HOUR = timedelta(hours=1)
 UNKNOWN = UUID("00000000-0000-7000-8000-000000000000")
 QUERY = "settle the quarterly invoices of the lemon supplier"
-
-
-@pytest.fixture(scope="module")
-def module_dsn(server: Server, template: str) -> Iterator[str]:
-    with module_database(server, template, "test_sharing") as dsn:
-        yield dsn
 
 
 @pytest.fixture

@@ -17,8 +17,7 @@ import psycopg
 import pytest
 
 from tests.support.calls import contents, refused, row, rows, scalar, value, wait_until
-from tests.support.reuse import emptied, module_database
-from tests.support.server import Server
+from tests.support.reuse import emptied
 
 ASKED = "how do I reset my password"
 REWORDED = "Password reset — how to?"
@@ -29,13 +28,6 @@ NEAR = "alpha bravo charlie delta"
 NEARLY = "alpha bravo charlie echo"
 
 LETTERS = string.ascii_lowercase + "01"
-
-
-@pytest.fixture(scope="module")
-def module_dsn(server: Server, template: str) -> Iterator[str]:
-    """The database of this module."""
-    with module_database(server, template, "experience") as dsn:
-        yield dsn
 
 
 @pytest.fixture

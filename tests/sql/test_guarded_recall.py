@@ -15,21 +15,13 @@ import psycopg
 import pytest
 
 from tests.support.calls import row, rows, value, wait_until
-from tests.support.reuse import emptied, module_database
-from tests.support.server import Server
+from tests.support.reuse import emptied
 
 GUARDS = ("strict", "meaning", "off")
 # The same signature each, {list, open, orders, the, vendor} or with not.
 VENDOR_17 = "list the open orders of vendor 17"
 VENDOR_71 = "list the open orders of vendor 71"
 NO_VENDOR = "list the open orders of no vendor"
-
-
-@pytest.fixture(scope="module")
-def module_dsn(server: Server, template: str) -> Iterator[str]:
-    """The database of this module."""
-    with module_database(server, template, "guarded") as dsn:
-        yield dsn
 
 
 @pytest.fixture

@@ -14,8 +14,7 @@ import pytest
 from psycopg.types.json import Jsonb
 
 from tests.support.calls import contents, refused, row, rows, scalar, value
-from tests.support.reuse import emptied, module_database
-from tests.support.server import Server
+from tests.support.reuse import emptied
 
 PLAN = {
     "query": "alpha bravo charlie delta",
@@ -25,13 +24,6 @@ PLAN = {
 }
 # Three of five tokens in common with PLAN.
 NEARLY = "alpha bravo charlie echo"
-
-
-@pytest.fixture(scope="module")
-def module_dsn(server: Server, template: str) -> Iterator[str]:
-    """The database of this module."""
-    with module_database(server, template, "plans") as dsn:
-        yield dsn
 
 
 @pytest.fixture

@@ -11,7 +11,8 @@ import psycopg
 import pytest
 
 from tests.support.calls import rows, scalar, wait_for_blocked
-from tests.write.conftest import many, remember, remember_plan, update, whole
+from tests.support.records import remember, remember_plan
+from tests.write.conftest import many, update, whole
 
 SESSIONS = 16
 LONG = "The supplier has a new bank account. " * 30

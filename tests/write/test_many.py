@@ -8,7 +8,8 @@ import psycopg
 import pytest
 
 from tests.support.calls import contents, refused, row, rows, scalar
-from tests.write.conftest import HOSTILE, many, remember, remember_plan, whole
+from tests.support.records import remember, remember_plan
+from tests.write.conftest import HOSTILE, many, whole
 
 FULL = {
     "content": "Ada moved to Rome", "scope": "public", "memory_type": "semantic",

@@ -11,7 +11,8 @@ import pytest
 
 from tests.reference.poisoning_eval import precision_and_recall, verdicts
 from tests.support.calls import contents, refused, row, rows, scalar, value
-from tests.write.conftest import HOSTILE, many, remember
+from tests.support.records import remember
+from tests.write.conftest import HOSTILE, many
 
 BUILTIN = 21
 

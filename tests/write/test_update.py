@@ -12,14 +12,8 @@ import pytest
 from psycopg.types.json import Jsonb
 
 from tests.support.calls import contents, refused, row, rows, scalar
-from tests.write.conftest import (
-    HOSTILE,
-    remember,
-    remember_plan,
-    stored,
-    update,
-    whole,
-)
+from tests.support.records import remember, remember_plan
+from tests.write.conftest import HOSTILE, stored, update, whole
 
 VERSION = {"version", "updated_at", "content_hash"}
 
