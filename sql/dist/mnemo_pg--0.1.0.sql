@@ -5999,7 +5999,8 @@ COMMENT ON FUNCTION mnemo._record_of(jsonb, mnemo.memory, text) IS
 CREATE FUNCTION mnemo._batch_problem(
     p_parameter text,
     p_elements jsonb,
-    p_on_error text
+    p_on_error text,
+    p_of text DEFAULT 'objects'
 )
 RETURNS mnemo._problem
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
@@ -6010,7 +6011,7 @@ BEGIN
         RETURN mnemo._argument(p_parameter,
             p_parameter || ' must be a JSON array; got '
                 || coalesce(jsonb_typeof(p_elements), 'NULL'),
-            'pass an array of objects');
+            'pass an array of ' || p_of);
     ELSIF NOT mnemo._is_label('on_error', p_on_error) THEN
         RETURN mnemo._label_problem('p_on_error', 'on_error', p_on_error);
     ELSIF jsonb_array_length(p_elements) > 10000 THEN
@@ -6022,8 +6023,9 @@ BEGIN
     RETURN NULL;
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._batch_problem(text, jsonb, text) IS
-    'The problem of a batch: no array, an unknown p_on_error, over 10,000 elements; NULL for none.';
+COMMENT ON FUNCTION mnemo._batch_problem(text, jsonb, text, text) IS
+    'The problem of a batch: no array, an unknown p_on_error, over 10,000 elements; NULL for none. '
+    'p_of: what the array is of, in words.';
 
 -- part: 425_update.sql
 CREATE FUNCTION mnemo._change_keys() RETURNS text[]
@@ -14344,18 +14346,8 @@ DECLARE
     v_table record;
 BEGIN
     PERFORM mnemo._require_admin();
-    IF jsonb_typeof(p_records) IS DISTINCT FROM 'array' THEN
-        PERFORM mnemo._raise_argument('p_records',
-            'p_records must be a JSON array; got ' || coalesce(jsonb_typeof(p_records), 'NULL'),
-            'pass an array of lines of an export');
-    END IF;
-    PERFORM mnemo._check_label('p_on_error', 'on_error', p_on_error);
-    IF jsonb_array_length(p_records) > 10000 THEN
-        PERFORM mnemo._raise_limit('p_records',
-            format('p_records has %s elements, at most 10000 are allowed',
-                jsonb_array_length(p_records)),
-            'split the batch');
-    END IF;
+    PERFORM mnemo._raise_problem(
+        mnemo._batch_problem('p_records', p_records, p_on_error, 'lines of an export'));
     SELECT array_agg(CASE WHEN (p.problem).code IS NOT NULL THEN 'failed' END ORDER BY p.place),
            array_agg((p.problem).message ORDER BY p.place),
            array_agg((p.problem).hint ORDER BY p.place)
@@ -16867,18 +16859,7 @@ DECLARE
     v_known jsonb := '{}';
     v_order bigint[];
 BEGIN
-    IF jsonb_typeof(p_plans) IS DISTINCT FROM 'array' THEN
-        PERFORM mnemo._raise_argument('p_plans',
-            'p_plans must be a JSON array; got ' || coalesce(jsonb_typeof(p_plans), 'NULL'),
-            'pass an array of objects');
-    END IF;
-    PERFORM mnemo._check_label('p_on_error', 'on_error', p_on_error);
-    IF jsonb_array_length(p_plans) > 10000 THEN
-        PERFORM mnemo._raise_limit('p_plans',
-            format('p_plans has %s elements, at most 10000 are allowed',
-                jsonb_array_length(p_plans)),
-            'split the batch');
-    END IF;
+    PERFORM mnemo._raise_problem(mnemo._batch_problem('p_plans', p_plans, p_on_error));
     FOR v_element IN
         SELECT e.value, e.place
           FROM jsonb_array_elements(p_plans) WITH ORDINALITY AS e(value, place)

@@ -194,7 +194,8 @@ COMMENT ON FUNCTION mnemo._record_of(jsonb, mnemo.memory, text) IS
 CREATE FUNCTION mnemo._batch_problem(
     p_parameter text,
     p_elements jsonb,
-    p_on_error text
+    p_on_error text,
+    p_of text DEFAULT 'objects'
 )
 RETURNS mnemo._problem
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
@@ -205,7 +206,7 @@ BEGIN
         RETURN mnemo._argument(p_parameter,
             p_parameter || ' must be a JSON array; got '
                 || coalesce(jsonb_typeof(p_elements), 'NULL'),
-            'pass an array of objects');
+            'pass an array of ' || p_of);
     ELSIF NOT mnemo._is_label('on_error', p_on_error) THEN
         RETURN mnemo._label_problem('p_on_error', 'on_error', p_on_error);
     ELSIF jsonb_array_length(p_elements) > 10000 THEN
@@ -217,5 +218,6 @@ BEGIN
     RETURN NULL;
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._batch_problem(text, jsonb, text) IS
-    'The problem of a batch: no array, an unknown p_on_error, over 10,000 elements; NULL for none.';
+COMMENT ON FUNCTION mnemo._batch_problem(text, jsonb, text, text) IS
+    'The problem of a batch: no array, an unknown p_on_error, over 10,000 elements; NULL for none. '
+    'p_of: what the array is of, in words.';

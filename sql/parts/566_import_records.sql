@@ -70,18 +70,8 @@ DECLARE
     v_table record;
 BEGIN
     PERFORM mnemo._require_admin();
-    IF jsonb_typeof(p_records) IS DISTINCT FROM 'array' THEN
-        PERFORM mnemo._raise_argument('p_records',
-            'p_records must be a JSON array; got ' || coalesce(jsonb_typeof(p_records), 'NULL'),
-            'pass an array of lines of an export');
-    END IF;
-    PERFORM mnemo._check_label('p_on_error', 'on_error', p_on_error);
-    IF jsonb_array_length(p_records) > 10000 THEN
-        PERFORM mnemo._raise_limit('p_records',
-            format('p_records has %s elements, at most 10000 are allowed',
-                jsonb_array_length(p_records)),
-            'split the batch');
-    END IF;
+    PERFORM mnemo._raise_problem(
+        mnemo._batch_problem('p_records', p_records, p_on_error, 'lines of an export'));
     SELECT array_agg(CASE WHEN (p.problem).code IS NOT NULL THEN 'failed' END ORDER BY p.place),
            array_agg((p.problem).message ORDER BY p.place),
            array_agg((p.problem).hint ORDER BY p.place)

@@ -141,18 +141,7 @@ DECLARE
     v_known jsonb := '{}';
     v_order bigint[];
 BEGIN
-    IF jsonb_typeof(p_plans) IS DISTINCT FROM 'array' THEN
-        PERFORM mnemo._raise_argument('p_plans',
-            'p_plans must be a JSON array; got ' || coalesce(jsonb_typeof(p_plans), 'NULL'),
-            'pass an array of objects');
-    END IF;
-    PERFORM mnemo._check_label('p_on_error', 'on_error', p_on_error);
-    IF jsonb_array_length(p_plans) > 10000 THEN
-        PERFORM mnemo._raise_limit('p_plans',
-            format('p_plans has %s elements, at most 10000 are allowed',
-                jsonb_array_length(p_plans)),
-            'split the batch');
-    END IF;
+    PERFORM mnemo._raise_problem(mnemo._batch_problem('p_plans', p_plans, p_on_error));
     FOR v_element IN
         SELECT e.value, e.place
           FROM jsonb_array_elements(p_plans) WITH ORDINALITY AS e(value, place)
