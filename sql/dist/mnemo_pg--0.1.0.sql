@@ -5283,7 +5283,6 @@ SET search_path = pg_catalog, mnemo, pg_temp
 SET extra_float_digits = 1
 AS $fn$
 DECLARE
-    v_owner record;
     v_record mnemo.memory;
 BEGIN
     INSERT INTO mnemo.memory SELECT r.* FROM unnest(p_records) AS r;
@@ -5310,14 +5309,8 @@ BEGIN
         PERFORM mnemo._seal_if_many(v_record.origin_org_id, v_record.agent_id, 1);
         RETURN;
     END IF;
-    FOR v_owner IN
-        SELECT r.origin_org_id AS org_id, r.agent_id, count(*) AS events
-          FROM unnest(p_records) AS r
-         GROUP BY r.origin_org_id, r.agent_id
-         ORDER BY r.origin_org_id, r.agent_id
-    LOOP
-        PERFORM mnemo._seal_if_many(v_owner.org_id, v_owner.agent_id, v_owner.events);
-    END LOOP;
+    PERFORM mnemo._seal_owners(array_agg(r.origin_org_id), array_agg(r.agent_id))
+       FROM unnest(p_records) AS r;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._write_memories(mnemo.memory[], text, text, text) IS
@@ -10606,8 +10599,6 @@ SET search_path = pg_catalog, mnemo, pg_temp
 SET enable_seqscan = off
 SET jit = off
 AS $fn$
-DECLARE
-    v_owner record;
 BEGIN
     INSERT INTO mnemo.event (
         org_id, id, agent_id, event_type, memory_org_id, memory_id, actor_org_id, actor_agent_id,
@@ -10625,15 +10616,9 @@ BEGIN
       FROM mnemo.memory AS m
      WHERE m.org_id = p_org_id AND m.id = ANY (p_ids)
      ORDER BY m.id;
-    FOR v_owner IN
-        SELECT m.origin_org_id AS org_id, m.agent_id, count(*) AS events
-          FROM mnemo.memory AS m
-         WHERE m.org_id = p_org_id AND m.id = ANY (p_ids)
-         GROUP BY m.origin_org_id, m.agent_id
-         ORDER BY m.origin_org_id, m.agent_id
-    LOOP
-        PERFORM mnemo._seal_if_many(v_owner.org_id, v_owner.agent_id, v_owner.events);
-    END LOOP;
+    PERFORM mnemo._seal_owners(array_agg(m.origin_org_id), array_agg(m.agent_id))
+       FROM mnemo.memory AS m
+      WHERE m.org_id = p_org_id AND m.id = ANY (p_ids);
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._write_forget_events(text, uuid[], text, text, text, text) IS
@@ -11229,6 +11214,21 @@ END;
 COMMENT ON FUNCTION mnemo._delegated_to_delete(text, text, timestamptz) IS
     'The live records of other agents that a delegation lets the agent delete; one may come twice.';
 
+CREATE FUNCTION mnemo._others_to_delete(
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz
+)
+RETURNS SETOF mnemo.memory
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT * FROM mnemo._granted_to_delete(p_org_id, p_agent_id, p_now)
+    UNION ALL
+    SELECT * FROM mnemo._delegated_to_delete(p_org_id, p_agent_id, p_now);
+END;
+COMMENT ON FUNCTION mnemo._others_to_delete(text, text, timestamptz) IS
+    'The live records of other agents that the agent may delete, some twice.';
+
 CREATE FUNCTION mnemo._originated(
     p_org_id text
 )
@@ -11284,11 +11284,7 @@ BEGIN
                  WHERE mnemo._meets(m, p_criteria, p_strategy)
                 UNION ALL
                 SELECT m.org_id, m.id
-                  FROM mnemo._granted_to_delete(p_org_id, p_agent_id, p_now) AS m
-                 WHERE mnemo._meets(m, p_criteria, p_strategy)
-                UNION ALL
-                SELECT m.org_id, m.id
-                  FROM mnemo._delegated_to_delete(p_org_id, p_agent_id, p_now) AS m
+                  FROM mnemo._others_to_delete(p_org_id, p_agent_id, p_now) AS m
                  WHERE mnemo._meets(m, p_criteria, p_strategy)
               ) AS f
              LIMIT p_limit
@@ -11308,11 +11304,7 @@ BEGIN
                AND mnemo._meets(m, p_criteria, p_strategy)
             UNION ALL
             SELECT m.org_id, m.id
-              FROM mnemo._granted_to_delete(p_org_id, p_agent_id, p_now) AS m
-             WHERE mnemo._meets(m, p_criteria, p_strategy)
-            UNION ALL
-            SELECT m.org_id, m.id
-              FROM mnemo._delegated_to_delete(p_org_id, p_agent_id, p_now) AS m
+              FROM mnemo._others_to_delete(p_org_id, p_agent_id, p_now) AS m
              WHERE mnemo._meets(m, p_criteria, p_strategy)
           ) AS f
          LIMIT p_limit
@@ -12601,6 +12593,31 @@ $fn$;
 COMMENT ON FUNCTION mnemo._seal_if_many(text, text, bigint) IS
     'Called by a write after p_written events of a chain: about once in 256 events it looks '
     'whether 1024 or more are not sealed, and if so seals 1024, unless another session is at it.';
+
+CREATE FUNCTION mnemo._seal_owners(
+    p_org_ids text[],
+    p_agent_ids text[]
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_owner record;
+BEGIN
+    FOR v_owner IN
+        SELECT o.org_id, o.agent_id, count(*) AS events
+          FROM unnest(p_org_ids, p_agent_ids) AS o(org_id, agent_id)
+         GROUP BY o.org_id, o.agent_id
+         ORDER BY o.org_id, o.agent_id
+    LOOP
+        PERFORM mnemo._seal_if_many(v_owner.org_id, v_owner.agent_id, v_owner.events);
+    END LOOP;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._seal_owners(text[], text[]) IS
+    'As _seal_if_many, after a write of one event for each element, organisation and agent of its '
+    'chain.';
 
 -- part: 543_seal_calls.sql
 CREATE FUNCTION mnemo._unsealed_chains() RETURNS TABLE (org_id text, agent_id text)

@@ -11,7 +11,6 @@ SET search_path = pg_catalog, mnemo, pg_temp
 SET extra_float_digits = 1
 AS $fn$
 DECLARE
-    v_owner record;
     v_record mnemo.memory;
 BEGIN
     INSERT INTO mnemo.memory SELECT r.* FROM unnest(p_records) AS r;
@@ -38,14 +37,8 @@ BEGIN
         PERFORM mnemo._seal_if_many(v_record.origin_org_id, v_record.agent_id, 1);
         RETURN;
     END IF;
-    FOR v_owner IN
-        SELECT r.origin_org_id AS org_id, r.agent_id, count(*) AS events
-          FROM unnest(p_records) AS r
-         GROUP BY r.origin_org_id, r.agent_id
-         ORDER BY r.origin_org_id, r.agent_id
-    LOOP
-        PERFORM mnemo._seal_if_many(v_owner.org_id, v_owner.agent_id, v_owner.events);
-    END LOOP;
+    PERFORM mnemo._seal_owners(array_agg(r.origin_org_id), array_agg(r.agent_id))
+       FROM unnest(p_records) AS r;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._write_memories(mnemo.memory[], text, text, text) IS

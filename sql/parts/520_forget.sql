@@ -111,8 +111,6 @@ SET search_path = pg_catalog, mnemo, pg_temp
 SET enable_seqscan = off
 SET jit = off
 AS $fn$
-DECLARE
-    v_owner record;
 BEGIN
     INSERT INTO mnemo.event (
         org_id, id, agent_id, event_type, memory_org_id, memory_id, actor_org_id, actor_agent_id,
@@ -130,15 +128,9 @@ BEGIN
       FROM mnemo.memory AS m
      WHERE m.org_id = p_org_id AND m.id = ANY (p_ids)
      ORDER BY m.id;
-    FOR v_owner IN
-        SELECT m.origin_org_id AS org_id, m.agent_id, count(*) AS events
-          FROM mnemo.memory AS m
-         WHERE m.org_id = p_org_id AND m.id = ANY (p_ids)
-         GROUP BY m.origin_org_id, m.agent_id
-         ORDER BY m.origin_org_id, m.agent_id
-    LOOP
-        PERFORM mnemo._seal_if_many(v_owner.org_id, v_owner.agent_id, v_owner.events);
-    END LOOP;
+    PERFORM mnemo._seal_owners(array_agg(m.origin_org_id), array_agg(m.agent_id))
+       FROM mnemo.memory AS m
+      WHERE m.org_id = p_org_id AND m.id = ANY (p_ids);
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._write_forget_events(text, uuid[], text, text, text, text) IS

@@ -75,6 +75,21 @@ END;
 COMMENT ON FUNCTION mnemo._delegated_to_delete(text, text, timestamptz) IS
     'The live records of other agents that a delegation lets the agent delete; one may come twice.';
 
+CREATE FUNCTION mnemo._others_to_delete(
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz
+)
+RETURNS SETOF mnemo.memory
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT * FROM mnemo._granted_to_delete(p_org_id, p_agent_id, p_now)
+    UNION ALL
+    SELECT * FROM mnemo._delegated_to_delete(p_org_id, p_agent_id, p_now);
+END;
+COMMENT ON FUNCTION mnemo._others_to_delete(text, text, timestamptz) IS
+    'The live records of other agents that the agent may delete, some twice.';
+
 CREATE FUNCTION mnemo._originated(
     p_org_id text
 )
@@ -130,11 +145,7 @@ BEGIN
                  WHERE mnemo._meets(m, p_criteria, p_strategy)
                 UNION ALL
                 SELECT m.org_id, m.id
-                  FROM mnemo._granted_to_delete(p_org_id, p_agent_id, p_now) AS m
-                 WHERE mnemo._meets(m, p_criteria, p_strategy)
-                UNION ALL
-                SELECT m.org_id, m.id
-                  FROM mnemo._delegated_to_delete(p_org_id, p_agent_id, p_now) AS m
+                  FROM mnemo._others_to_delete(p_org_id, p_agent_id, p_now) AS m
                  WHERE mnemo._meets(m, p_criteria, p_strategy)
               ) AS f
              LIMIT p_limit
@@ -154,11 +165,7 @@ BEGIN
                AND mnemo._meets(m, p_criteria, p_strategy)
             UNION ALL
             SELECT m.org_id, m.id
-              FROM mnemo._granted_to_delete(p_org_id, p_agent_id, p_now) AS m
-             WHERE mnemo._meets(m, p_criteria, p_strategy)
-            UNION ALL
-            SELECT m.org_id, m.id
-              FROM mnemo._delegated_to_delete(p_org_id, p_agent_id, p_now) AS m
+              FROM mnemo._others_to_delete(p_org_id, p_agent_id, p_now) AS m
              WHERE mnemo._meets(m, p_criteria, p_strategy)
           ) AS f
          LIMIT p_limit

@@ -146,3 +146,28 @@ $fn$;
 COMMENT ON FUNCTION mnemo._seal_if_many(text, text, bigint) IS
     'Called by a write after p_written events of a chain: about once in 256 events it looks '
     'whether 1024 or more are not sealed, and if so seals 1024, unless another session is at it.';
+
+CREATE FUNCTION mnemo._seal_owners(
+    p_org_ids text[],
+    p_agent_ids text[]
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_owner record;
+BEGIN
+    FOR v_owner IN
+        SELECT o.org_id, o.agent_id, count(*) AS events
+          FROM unnest(p_org_ids, p_agent_ids) AS o(org_id, agent_id)
+         GROUP BY o.org_id, o.agent_id
+         ORDER BY o.org_id, o.agent_id
+    LOOP
+        PERFORM mnemo._seal_if_many(v_owner.org_id, v_owner.agent_id, v_owner.events);
+    END LOOP;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._seal_owners(text[], text[]) IS
+    'As _seal_if_many, after a write of one event for each element, organisation and agent of its '
+    'chain.';
