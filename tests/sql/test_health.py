@@ -159,3 +159,28 @@ def test_the_views_count_what_is_there(db: psycopg.Connection) -> None:
         assert db.execute("SELECT count(*) FROM mnemo.agent_stats").fetchone() == (3,)
     finally:
         db.execute("RESET ROLE; DROP OWNED BY stats_admin; DROP ROLE stats_admin")
+
+
+def test_the_views_call_alive_what_the_functions_do(db: psycopg.Connection) -> None:
+    """In every state, held back, deleted and expired or not: the view writes the rule out."""
+    row(db, "remember", content="a record of every kind", **WHO)
+    plan(db, "a plan of every kind")
+    states = db.execute("SELECT unnest(mnemo._labels('consolidation_state'))").fetchall()
+    for (state,) in states:
+        for quarantined in (False, True):
+            for deleted in ("NULL", "now()"):
+                for expires in ("NULL", "now() - interval '1 s'", "now() + interval '1 h'"):
+                    db.execute(
+                        "UPDATE mnemo.memory SET consolidation_state = %s, quarantined = %s,"  # type: ignore[arg-type]
+                        f" deleted_at = {deleted}, expires_at = {expires}",
+                        [state, quarantined],
+                    )
+                    alive = db.execute(
+                        "SELECT m.tags @> ARRAY['__experience_plan__'], mnemo._is_live(m, now())"
+                        "  FROM mnemo.memory AS m"
+                    ).fetchall()
+                    seen = db.execute("SELECT memories, plans FROM mnemo.agent_stats").fetchone()
+                    assert seen == tuple(
+                        sum(live for is_plan, live in alive if is_plan == kind)
+                        for kind in (False, True)
+                    )
