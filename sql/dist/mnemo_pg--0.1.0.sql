@@ -377,6 +377,15 @@ RETURN mnemo._raise_problem(mnemo._label_problem(p_parameter, p_set, p_value));
 COMMENT ON FUNCTION mnemo._check_label(text, text, text) IS
     'Raises 22023 unless the value is a label of the closed set.';
 
+CREATE FUNCTION mnemo._is_live_state(
+    p_state text
+)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN p_state IN ('raw', 'active', 'pending', 'consolidated');
+COMMENT ON FUNCTION mnemo._is_live_state(text) IS
+    'Whether records in this consolidation state are live, unless something else speaks against it.';
+
 CREATE FUNCTION mnemo._reserved_tag() RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN '__experience_plan__';
@@ -6086,8 +6095,7 @@ BEGIN
             mnemo._argument('p_scope', 'scope of a record never becomes global',
                 'remember it anew with scope global')
         END,
-        CASE WHEN v_probe.consolidation_state NOT IN ('raw', 'active', 'pending', 'consolidated')
-        THEN
+        CASE WHEN NOT mnemo._is_live_state(v_probe.consolidation_state) THEN
             mnemo._argument('p_consolidation_state',
                 'consolidation_state must be one of raw, active, pending, consolidated; got '
                     || mnemo._shown(v_probe.consolidation_state),
@@ -8687,7 +8695,7 @@ RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (p_record).deleted_at IS NULL
     AND NOT (p_record).quarantined
-    AND (p_record).consolidation_state IN ('raw', 'active', 'pending', 'consolidated')
+    AND mnemo._is_live_state((p_record).consolidation_state)
     AND ((p_record).expires_at IS NULL OR (p_record).expires_at > p_now);
 COMMENT ON FUNCTION mnemo._is_live(mnemo.memory, timestamptz) IS
     'Whether a record counts at all: not deleted, not expired, not quarantined, in a live state.';

@@ -114,6 +114,15 @@ RETURN mnemo._raise_problem(mnemo._label_problem(p_parameter, p_set, p_value));
 COMMENT ON FUNCTION mnemo._check_label(text, text, text) IS
     'Raises 22023 unless the value is a label of the closed set.';
 
+CREATE FUNCTION mnemo._is_live_state(
+    p_state text
+)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN p_state IN ('raw', 'active', 'pending', 'consolidated');
+COMMENT ON FUNCTION mnemo._is_live_state(text) IS
+    'Whether records in this consolidation state are live, unless something else speaks against it.';
+
 CREATE FUNCTION mnemo._reserved_tag() RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN '__experience_plan__';

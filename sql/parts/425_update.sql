@@ -63,8 +63,7 @@ BEGIN
             mnemo._argument('p_scope', 'scope of a record never becomes global',
                 'remember it anew with scope global')
         END,
-        CASE WHEN v_probe.consolidation_state NOT IN ('raw', 'active', 'pending', 'consolidated')
-        THEN
+        CASE WHEN NOT mnemo._is_live_state(v_probe.consolidation_state) THEN
             mnemo._argument('p_consolidation_state',
                 'consolidation_state must be one of raw, active, pending, consolidated; got '
                     || mnemo._shown(v_probe.consolidation_state),

@@ -6,7 +6,7 @@ RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (p_record).deleted_at IS NULL
     AND NOT (p_record).quarantined
-    AND (p_record).consolidation_state IN ('raw', 'active', 'pending', 'consolidated')
+    AND mnemo._is_live_state((p_record).consolidation_state)
     AND ((p_record).expires_at IS NULL OR (p_record).expires_at > p_now);
 COMMENT ON FUNCTION mnemo._is_live(mnemo.memory, timestamptz) IS
     'Whether a record counts at all: not deleted, not expired, not quarantined, in a live state.';
