@@ -3751,7 +3751,7 @@ COMMENT ON COLUMN mnemo.memory.content_hash IS
 
 -- part: 225_terms.sql
 -- The term index: one set of tables for recall and for retrieval plans. A term is a 64-bit hash of a
--- word, see _terms; words themselves are kept in memory alone.
+-- word, see _terms, or of a facet, see _facet_terms; words themselves are kept in memory alone.
 
 CREATE TABLE mnemo.term_vector (
     org_id text NOT NULL,
@@ -3773,7 +3773,7 @@ COMMENT ON COLUMN mnemo.term_vector.memory_id IS 'Id of the record in memory.';
 COMMENT ON COLUMN mnemo.term_vector.terms IS 'Hashes of its terms, each once.';
 COMMENT ON COLUMN mnemo.term_vector.weights IS
     'For each term, how often it stands in a field times the weight of the field, summed over the '
-    'fields, in tenths.';
+    'fields, in tenths; for a term of a facet its weight.';
 COMMENT ON COLUMN mnemo.term_vector.length IS 'Number of its words in all fields, stop words aside.';
 COMMENT ON COLUMN mnemo.term_vector.rules_version IS 'Version of the rules that made the terms.';
 
@@ -7322,7 +7322,7 @@ COMMENT ON FUNCTION mnemo.poisoning_rules(text) IS
 CREATE FUNCTION mnemo._terms_version()
 RETURNS integer
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN 1;
+RETURN 2;
 COMMENT ON FUNCTION mnemo._terms_version() IS
     'Version of the rules of _terms and _record_terms, kept with each record; it grows whenever a '
     'record could get other terms. Never NULL. Raises nothing.';
@@ -7507,6 +7507,150 @@ COMMENT ON FUNCTION mnemo._weak_words() IS
     'English words, as _terms folds them, that rank a record and never admit it: a record that shares '
     'nothing else with a query is no answer to it.';
 
+-- part: 472_facet_terms.sql
+-- The facets of a record as terms: names, subject, attribute and the pair of both. They stand in the
+-- same lists as words and follow them through sharing, forgetting and restoring; a text in which a
+-- space stands is never a word, so the two never meet.
+
+CREATE FUNCTION mnemo._fold_lines(
+    p_lines text
+)
+RETURNS text
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_lines text COLLATE "C" := ' ' || replace(p_lines, E'\n', E' \n ') || ' ';
+BEGIN
+    -- With the flag n a class of other characters leaves out the end of a line.
+    IF octet_length(v_lines) = char_length(v_lines) THEN
+        v_lines := regexp_replace(lower(v_lines), '[^a-z0-9]+', ' ', 'gn');
+    ELSE
+        v_lines := regexp_replace(mnemo._fold_wide(v_lines), mnemo._token_gap(), ' ', 'gn');
+    END IF;
+    RETURN mnemo._fold_plurals(v_lines);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._fold_lines(text) IS
+    'The words of each line of a text, folded as _terms folds them, with one space before, between '
+    'and after them; scripts without spaces stay whole. NULL gives NULL. Raises nothing.';
+
+CREATE FUNCTION mnemo._bare_names(
+    p_lines text
+)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN regexp_replace(
+    regexp_replace(
+        p_lines COLLATE "C",
+        '^ (?:(?:my|our|your|his|her|their|the|a|an) )+(?=[^ ])|(?<=[^ ]) s $', ' ', 'gn'),
+    '^ (?:i|me|my|mine|myself|user) $', ' user ', 'gn');
+COMMENT ON FUNCTION mnemo._bare_names(text) IS
+    'Names for comparing, from the lines that _fold_lines gave: without articles and possessives '
+    'before them and the s of a genitive behind them, so that my wife and wife are one; user for the '
+    'words by which a user means himself. NULL gives NULL. Raises nothing.';
+
+CREATE FUNCTION mnemo._fold_phrase(
+    p_text text
+)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN btrim(mnemo._fold_lines(replace(p_text, E'\n', ' ')), ' ');
+COMMENT ON FUNCTION mnemo._fold_phrase(text) IS
+    'The words of a text, folded as _terms folds them, with one space between them; scripts without '
+    'spaces stay whole. Empty without words. NULL gives NULL. Raises nothing.';
+
+CREATE FUNCTION mnemo._fold_name(
+    p_text text
+)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN nullif(btrim(mnemo._bare_names(mnemo._fold_lines(replace(p_text, E'\n', ' '))), ' '), '');
+COMMENT ON FUNCTION mnemo._fold_name(text) IS
+    'A name, subject or entity for comparing, see _bare_names; NULL for a text without words and for '
+    'NULL. Raises nothing.';
+
+CREATE FUNCTION mnemo._name_term(
+    p_name text
+)
+RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN mnemo._hash64('name ' || p_name);
+COMMENT ON FUNCTION mnemo._name_term(text) IS
+    'The term of the records that have a name, given as _fold_name gives it, as subject, entity or '
+    'alias. NULL gives NULL.';
+
+CREATE FUNCTION mnemo._about_term(
+    p_name text
+)
+RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN mnemo._hash64('about ' || p_name);
+COMMENT ON FUNCTION mnemo._about_term(text) IS
+    'The term of the records about a subject, given as _fold_name gives it. NULL gives NULL.';
+
+CREATE FUNCTION mnemo._attribute_term(
+    p_predicate text
+)
+RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN mnemo._hash64('attribute ' || p_predicate);
+COMMENT ON FUNCTION mnemo._attribute_term(text) IS
+    'The term of the records with a canonical predicate. NULL gives NULL.';
+
+CREATE FUNCTION mnemo._pair_term(
+    p_name text,
+    p_predicate text
+)
+RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN mnemo._hash64('pair ' || p_predicate || ' ' || p_name);
+COMMENT ON FUNCTION mnemo._pair_term(text, text) IS
+    'The term of the records about a subject, given as _fold_name gives it, with a canonical '
+    'predicate. NULL where one of them is.';
+
+CREATE FUNCTION mnemo._facet_terms(
+    p_record mnemo.memory,
+    OUT terms bigint[],
+    OUT weights integer[]
+)
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    WITH name AS MATERIALIZED (
+        SELECT nullif(btrim(n.name, ' '), '') AS name, n.place
+          FROM unnest(string_to_array(mnemo._bare_names(mnemo._fold_lines((
+                SELECT string_agg(replace(u.name, E'\n', ' '), E'\n' ORDER BY u.place)
+                  FROM unnest(coalesce(p_record.subject, '') || p_record.aliases
+                        || p_record.entities) WITH ORDINALITY AS u(name, place)
+            ))), E'\n')) WITH ORDINALITY AS n(name, place)
+    )
+    SELECT array_agg(f.term ORDER BY f.term), array_agg(f.weight ORDER BY f.term)
+      INTO terms, weights
+      FROM (
+        SELECT mnemo._name_term(n.name) AS term,
+               CASE WHEN min(n.place) = 1 THEN 30
+                    WHEN min(n.place) <= 1 + cardinality(p_record.aliases) THEN 20
+                    ELSE 10 END AS weight
+          FROM name AS n
+         WHERE n.name IS NOT NULL
+         GROUP BY n.name
+        UNION ALL
+        SELECT t.term, 10
+          FROM (SELECT n.name FROM name AS n WHERE n.place = 1) AS s
+          CROSS JOIN unnest(ARRAY[
+                mnemo._about_term(s.name), mnemo._attribute_term(p_record.predicate),
+                mnemo._pair_term(s.name, p_record.predicate)
+            ]) AS t(term)
+         WHERE t.term IS NOT NULL
+      ) AS f;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._facet_terms(mnemo.memory) IS
+    'The terms of a record''s facets: of each of its names (weight 30 as subject, 20 as alias, 10 as '
+    'entity), of its subject, of its predicate and of both. NULL for none.';
+
 CREATE FUNCTION mnemo._record_terms(
     p_record mnemo.memory,
     OUT terms bigint[],
@@ -7542,12 +7686,20 @@ BEGIN
              LIMIT 20000
           ) AS t
       ) AS h;
+    IF p_record.subject IS NOT NULL OR p_record.predicate IS NOT NULL
+        OR p_record.entities <> '{}' OR p_record.aliases <> '{}'
+    THEN
+        SELECT _record_terms.terms || f.terms, _record_terms.weights || f.weights
+          INTO terms, weights
+          FROM mnemo._facet_terms(p_record) AS f;
+    END IF;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._record_terms(mnemo.memory) IS
     'The hashes of a record''s terms, the weight of each in tenths (subject and entities 30, aliases '
     '25, predicate 22, tags 20, location 15, content 10, summed over occurrences), and the number of '
-    'words. Of more than 20,000 terms the heaviest are kept. Empty for a redacted record.';
+    'words; then the terms of _facet_terms, which count as no words. Of more than 20,000 terms of words '
+    'the heaviest are kept. Empty for a redacted record.';
 
 -- part: 475_term_statistics.sql
 CREATE FUNCTION mnemo._compact_terms(

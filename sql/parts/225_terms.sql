@@ -1,5 +1,5 @@
 -- The term index: one set of tables for recall and for retrieval plans. A term is a 64-bit hash of a
--- word, see _terms; words themselves are kept in memory alone.
+-- word, see _terms, or of a facet, see _facet_terms; words themselves are kept in memory alone.
 
 CREATE TABLE mnemo.term_vector (
     org_id text NOT NULL,
@@ -21,7 +21,7 @@ COMMENT ON COLUMN mnemo.term_vector.memory_id IS 'Id of the record in memory.';
 COMMENT ON COLUMN mnemo.term_vector.terms IS 'Hashes of its terms, each once.';
 COMMENT ON COLUMN mnemo.term_vector.weights IS
     'For each term, how often it stands in a field times the weight of the field, summed over the '
-    'fields, in tenths.';
+    'fields, in tenths; for a term of a facet its weight.';
 COMMENT ON COLUMN mnemo.term_vector.length IS 'Number of its words in all fields, stop words aside.';
 COMMENT ON COLUMN mnemo.term_vector.rules_version IS 'Version of the rules that made the terms.';
 

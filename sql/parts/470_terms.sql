@@ -5,7 +5,7 @@
 CREATE FUNCTION mnemo._terms_version()
 RETURNS integer
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN 1;
+RETURN 2;
 COMMENT ON FUNCTION mnemo._terms_version() IS
     'Version of the rules of _terms and _record_terms, kept with each record; it grows whenever a '
     'record could get other terms. Never NULL. Raises nothing.';

@@ -114,7 +114,13 @@ def test_a_record_is_weighted_by_field(tx: psycopg.Connection) -> None:
     hashes = {
         scalar(tx, "SELECT mnemo._hash64(%s)", term): round(10 * weight)
         for term, weight in expected.weights.items()
-    }
+    } | {
+        scalar(tx, "SELECT mnemo._hash64(%s)", facet): weight
+        for facet, weight in {
+            "name tea": 30, "name green tea": 20, "name ann": 10, "about tea": 10,
+            "attribute tea_order": 10, "pair tea_order tea": 10,
+        }.items()
+    }  # fmt: skip
     assert dict(zip(seen[0], seen[1], strict=True)) == hashes
     assert seen[2] == expected.length
 
@@ -142,7 +148,8 @@ def test_a_long_record_keeps_its_heaviest_terms(tx: psycopg.Connection) -> None:
     """At most 20,000, so that one record cannot fill the index."""
     text = " ".join(f"w{n}" for n in range(25_000)) + " twice twice"
     made = row(tx, "remember", content=text, subject="heavy")
-    assert scalar(tx, "SELECT cardinality(terms) FROM mnemo.term_vector") == 20_000
+    # Two more for the facets: the name and what it is about.
+    assert scalar(tx, "SELECT cardinality(terms) FROM mnemo.term_vector") == 20_002
     for word in ("heavy", "twice"):
         found = row(tx, "recall", query=word, strategy="lexical")
         assert found["id"] == made["id"]
