@@ -319,6 +319,26 @@ class RuleOrigin(StrEnum):
     ORGANISATION = "organisation"
 
 
+class RetrievalIntent(StrEnum):
+    """What the user appears to want of memory in a turn; all but `none` need it."""
+
+    NONE = "none"
+    EXPLICIT_RECALL = "explicit_recall"
+    PERSONAL_RECOMMENDATION = "personal_recommendation"
+    PRIOR_EVENT_REFERENCE = "prior_event_reference"
+    RELATIONSHIP_REFERENCE = "relationship_reference"
+    COMPARISON = "comparison"
+    AMBIENT = "ambient"
+
+
+class RetrievalTemporal(StrEnum):
+    """What the time window of a retrieval plan does: put what lies in it first, or keep the rest
+    out."""
+
+    PREFER = "prefer"
+    FILTER = "filter"
+
+
 class OnError(StrEnum):
     """What a batch does with a bad element: refuse all of it, or store the others."""
 

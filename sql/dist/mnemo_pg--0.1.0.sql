@@ -325,6 +325,11 @@ RETURN CASE p_set
     WHEN 'update_status' THEN ARRAY['updated', 'unchanged', 'quarantined']
     WHEN 'quarantine_status' THEN ARRAY['released', 'purged']
     WHEN 'rule_origin' THEN ARRAY['builtin', 'database', 'organisation']
+    WHEN 'retrieval_intent' THEN ARRAY[
+        'none', 'explicit_recall', 'personal_recommendation', 'prior_event_reference',
+        'relationship_reference', 'comparison', 'ambient'
+    ]
+    WHEN 'retrieval_temporal' THEN ARRAY['prefer', 'filter']
     WHEN 'on_error' THEN ARRAY['abort', 'skip']
 END;
 COMMENT ON FUNCTION mnemo._labels(text) IS
@@ -7609,8 +7614,22 @@ COMMENT ON FUNCTION mnemo._pair_term(text, text) IS
     'The term of the records about a subject, given as _fold_name gives it, with a canonical '
     'predicate. NULL where one of them is.';
 
+CREATE FUNCTION mnemo._own_term(
+    p_about bigint,
+    p_word bigint
+)
+RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+-- Turned by 17 bits, so that the two do not change places.
+RETURN ((p_about << 17) | ((p_about >> 47) & 131071)) # p_word;
+COMMENT ON FUNCTION mnemo._own_term(bigint, bigint) IS
+    'The term of the records about a subject (p_about: _about_term) that have a word (p_word: its '
+    'hash) in their predicate, tags or aliases. NULL where one of them is.';
+
 CREATE FUNCTION mnemo._facet_terms(
     p_record mnemo.memory,
+    p_words bigint[],
+    p_word_weights integer[],
     OUT terms bigint[],
     OUT weights integer[]
 )
@@ -7625,6 +7644,8 @@ BEGIN
                   FROM unnest(coalesce(p_record.subject, '') || p_record.aliases
                         || p_record.entities) WITH ORDINALITY AS u(name, place)
             ))), E'\n')) WITH ORDINALITY AS n(name, place)
+    ), subject AS MATERIALIZED (
+        SELECT n.name, mnemo._about_term(n.name) AS about FROM name AS n WHERE n.place = 1
     )
     SELECT array_agg(f.term ORDER BY f.term), array_agg(f.weight ORDER BY f.term)
       INTO terms, weights
@@ -7638,18 +7659,24 @@ BEGIN
          GROUP BY n.name
         UNION ALL
         SELECT t.term, 10
-          FROM (SELECT n.name FROM name AS n WHERE n.place = 1) AS s
+          FROM subject AS s
           CROSS JOIN unnest(ARRAY[
-                mnemo._about_term(s.name), mnemo._attribute_term(p_record.predicate),
+                s.about, mnemo._attribute_term(p_record.predicate),
                 mnemo._pair_term(s.name, p_record.predicate)
             ]) AS t(term)
          WHERE t.term IS NOT NULL
+        UNION ALL
+        SELECT mnemo._own_term(s.about, w.term), w.weight
+          FROM subject AS s
+          CROSS JOIN unnest(p_words, p_word_weights) AS w(term, weight)
+         WHERE s.about IS NOT NULL
       ) AS f;
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._facet_terms(mnemo.memory) IS
+COMMENT ON FUNCTION mnemo._facet_terms(mnemo.memory, bigint[], integer[]) IS
     'The terms of a record''s facets: of each of its names (weight 30 as subject, 20 as alias, 10 as '
-    'entity), of its subject, of its predicate and of both. NULL for none.';
+    'entity), of its subject, of its predicate and of both, and of its subject with each of the words '
+    'given. NULL for none.';
 
 CREATE FUNCTION mnemo._record_terms(
     p_record mnemo.memory,
@@ -7660,25 +7687,29 @@ CREATE FUNCTION mnemo._record_terms(
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
+DECLARE
+    v_words bigint[];
+    v_word_weights integer[];
 BEGIN
     SELECT coalesce(array_agg(h.hash ORDER BY h.hash), '{}'),
            coalesce(array_agg(h.weight ORDER BY h.hash), '{}'),
-           coalesce(sum(h.occurrences), 0)
-      INTO terms, weights, length
+           coalesce(sum(h.occurrences), 0),
+           array_agg(h.hash) FILTER (WHERE h.facet), array_agg(h.weight) FILTER (WHERE h.facet)
+      INTO terms, weights, length, v_words, v_word_weights
       FROM (
-        SELECT mnemo._hash64(t.term) AS hash, t.weight, t.occurrences
+        SELECT mnemo._hash64(t.term) AS hash, t.weight, t.occurrences, t.facet
           FROM (
             SELECT u.term, least(sum(f.weight), 1000000)::integer AS weight,
-                   count(*) AS occurrences
+                   count(*) AS occurrences, bool_or(f.facet) AS facet
               FROM (VALUES
-                    (10, p_record.content),
-                    (30, p_record.subject),
-                    (30, array_to_string(p_record.entities, ' ')),
-                    (25, array_to_string(p_record.aliases, ' ')),
-                    (22, p_record.predicate),
-                    (20, array_to_string(p_record.tags, ' ')),
-                    (15, p_record.location)
-                ) AS f(weight, words)
+                    (10, p_record.content, false),
+                    (30, p_record.subject, false),
+                    (30, array_to_string(p_record.entities, ' '), false),
+                    (25, array_to_string(p_record.aliases, ' '), true),
+                    (22, p_record.predicate, true),
+                    (20, array_to_string(p_record.tags, ' '), true),
+                    (15, p_record.location, false)
+                ) AS f(weight, words, facet)
               CROSS JOIN LATERAL unnest(mnemo._terms(f.words)) AS u(term)
              WHERE f.words <> '' AND u.term COLLATE "C" <> ALL (mnemo._stop_words())
              GROUP BY u.term
@@ -7691,15 +7722,15 @@ BEGIN
     THEN
         SELECT _record_terms.terms || f.terms, _record_terms.weights || f.weights
           INTO terms, weights
-          FROM mnemo._facet_terms(p_record) AS f;
+          FROM mnemo._facet_terms(p_record, v_words, v_word_weights) AS f;
     END IF;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._record_terms(mnemo.memory) IS
     'The hashes of a record''s terms, the weight of each in tenths (subject and entities 30, aliases '
     '25, predicate 22, tags 20, location 15, content 10, summed over occurrences), and the number of '
-    'words; then the terms of _facet_terms, which count as no words. Of more than 20,000 terms of words '
-    'the heaviest are kept. Empty for a redacted record.';
+    'words; then the terms of _facet_terms, which count as no words. Of more than 20,000 terms of '
+    'words the heaviest are kept. Empty for a redacted record.';
 
 -- part: 475_term_statistics.sql
 CREATE FUNCTION mnemo._compact_terms(
@@ -17985,6 +18016,803 @@ COMMENT ON FUNCTION mnemo.health() IS
     'agree with the records), seal and sweep (nothing is older than a day), models (of embeddings: '
     'refreshed), indexes (valid). Reads '
     'every record, changes nothing. Level admin only. Errors: 42501 not an administrator.';
+
+-- part: 700_stable_hash.sql
+CREATE FUNCTION mnemo._stable_hash(
+    p_text text
+)
+RETURNS text
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_bytes bytea := mnemo._utf8(p_text);
+    -- The halves of the offset cbf29ce484222325: a product of 64 bits would overflow a bigint. The
+    -- prime is 2^40 + 435, so a multiplication is a shift and a small product.
+    v_high bigint := 3421674724;
+    v_low bigint := 2216829733;
+BEGIN
+    FOR v_place IN 0 .. octet_length(v_bytes) - 1 LOOP
+        v_low := v_low # get_byte(v_bytes, v_place);
+        v_high := (v_high * 435 + (v_low << 8) + (v_low * 435 >> 32)) & 4294967295;
+        v_low := v_low * 435 & 4294967295;
+    END LOOP;
+    RETURN lpad(to_hex(v_high), 8, '0') || lpad(to_hex(v_low), 8, '0');
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._stable_hash(text) IS
+    'As stable_hash, without its limit. The text must not be NULL.';
+
+CREATE FUNCTION mnemo.stable_hash(
+    p_text text
+)
+RETURNS text
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    IF p_text IS NULL THEN
+        RETURN NULL;
+    ELSIF octet_length(p_text) > 1048576 THEN
+        PERFORM mnemo._raise_limit('p_text',
+            format('p_text has %s bytes, at most 1048576 are allowed', octet_length(p_text)),
+            'hash the part that matters');
+    END IF;
+    RETURN mnemo._stable_hash(p_text);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.stable_hash(text) IS
+    'The 64-bit FNV-1a hash of the UTF-8 bytes of a text, as 16 hexadecimal digits in lower case: '
+    'the same everywhere, short, and not safe against somebody who looks for two texts with one '
+    'hash. NULL gives NULL. Raises 54000 above 1,048,576 bytes. Source: Fowler, Noll and Vo, '
+    'draft-eastlake-fnv.';
+
+-- part: 702_plan_fields.sql
+-- What a retrieval plan may hold. A plan comes from applications and from language models: each
+-- field is checked before anything is made of it.
+
+CREATE FUNCTION mnemo._retrieval_fields()
+RETURNS jsonb
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN '{
+    "plan_id": "", "turn_id": null, "generation": null, "requires_memory": null, "confidence": 1,
+    "intent": "none", "entities": [], "topics": [], "predicates": [], "lexical_queries": [],
+    "scopes": [], "kind_filter": [], "subject_hint": "", "predicate_hint": "", "temporal": null,
+    "source_transcript_hash": "", "warnings": []
+}'::jsonb;
+COMMENT ON FUNCTION mnemo._retrieval_fields() IS
+    'The fields of a retrieval plan with what a missing one is checked as: null where it is '
+    'required or follows from others.';
+
+CREATE FUNCTION mnemo._retrieval_names()
+RETURNS text[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ARRAY[
+    'plan_id', 'turn_id', 'generation', 'requires_memory', 'confidence', 'intent', 'entities',
+    'topics', 'predicates', 'lexical_queries', 'scopes', 'kind_filter', 'subject_hint',
+    'predicate_hint', 'temporal', 'source_transcript_hash', 'warnings'
+];
+COMMENT ON FUNCTION mnemo._retrieval_names() IS 'The names of the fields of a retrieval plan.';
+
+CREATE FUNCTION mnemo._instant(
+    p_text text
+)
+RETURNS timestamptz
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_time timestamptz;
+BEGIN
+    IF mnemo._is_time(p_text) THEN
+        v_time := p_text::timestamptz;
+        IF v_time >= timestamptz '0001-01-01 00:00:00+00'
+            AND v_time < timestamptz '10000-01-01 00:00:00+00'
+        THEN
+            RETURN v_time;
+        END IF;
+    END IF;
+    RETURN NULL;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._instant(text) IS
+    'A time in ISO 8601 with its offset, years 1 to 9999 in UTC; NULL for any other text. The '
+    'same in every session.';
+
+CREATE FUNCTION mnemo._instant_text(
+    p_time timestamptz
+)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+-- Through timestamp without time zone: only there is the text the same in every session.
+RETURN to_char(p_time AT TIME ZONE 'UTC',
+    CASE WHEN mnemo._micros(p_time) % 1000000 = 0 THEN 'YYYY-MM-DD"T"HH24:MI:SS"Z"'
+        ELSE 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"' END);
+COMMENT ON FUNCTION mnemo._instant_text(timestamptz) IS
+    'A time as 2026-01-31T09:00:00Z, with six decimals of a second unless they are zero.';
+
+CREATE FUNCTION mnemo._plan_leaves(
+    p_plan jsonb
+)
+RETURNS TABLE (place bigint, path text, value jsonb, expected text)
+LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 50
+BEGIN ATOMIC
+    WITH field AS (
+        SELECT f.place, f.name, '$.' || f.name AS path, p_plan -> f.name AS value, f.expected,
+               f.part
+          FROM (VALUES
+            (1, 'plan_id', 'text', NULL),
+            (2, 'turn_id', 'integer', NULL),
+            (3, 'generation', 'integer', NULL),
+            (4, 'requires_memory', 'boolean?', NULL),
+            (5, 'confidence', 'number', NULL),
+            (6, 'intent', 'retrieval_intent', NULL),
+            (7, 'entities', 'array', 'object'),
+            (8, 'topics', 'array', 'query'),
+            (9, 'predicates', 'array', 'text'),
+            (10, 'lexical_queries', 'array', 'query'),
+            (11, 'scopes', 'array', 'kind'),
+            (12, 'kind_filter', 'array', 'kind'),
+            (13, 'subject_hint', 'text', NULL),
+            (14, 'predicate_hint', 'text', NULL),
+            (15, 'temporal', 'object?', NULL),
+            (16, 'source_transcript_hash', 'text', NULL),
+            (17, 'warnings', 'array', 'query')
+          ) AS f(place, name, expected, part)
+    ), element AS (
+        SELECT f.place, e.place AS number, f.path || '[' || e.place - 1 || ']' AS path, e.value,
+               f.part AS expected
+          FROM field AS f
+          CROSS JOIN LATERAL jsonb_array_elements(
+                CASE WHEN jsonb_typeof(f.value) = 'array' THEN f.value ELSE '[]' END
+               ) WITH ORDINALITY AS e(value, place)
+         WHERE f.expected = 'array'
+    )
+    SELECT row_number() OVER (ORDER BY l.field, l.number, l.part) AS place,
+           l.path, l.value, l.expected
+      FROM (
+        SELECT f.place AS field, 0::bigint AS number, 0 AS part, f.path, f.value, f.expected
+          FROM field AS f
+        UNION ALL
+        SELECT e.place AS field, e.number, 0 AS part, e.path, e.value, e.expected
+          FROM element AS e
+        UNION ALL
+        SELECT e.place AS field, e.number, k.part, e.path || '.' || k.name AS path,
+               e.value -> k.name AS value, k.expected
+          FROM element AS e
+          CROSS JOIN (VALUES (1, 'surface', 'text'), (2, 'canonical', 'text?'))
+            AS k(part, name, expected)
+         WHERE e.expected = 'object' AND jsonb_typeof(e.value) = 'object'
+        UNION ALL
+        SELECT f.place AS field, 0::bigint AS number, k.part, f.path || '.' || k.name AS path,
+               f.value -> k.name AS value, k.expected
+          FROM field AS f
+          CROSS JOIN (VALUES (1, 'after', 'time?'), (2, 'before', 'time?'), (3, 'label', 'text?'))
+            AS k(part, name, expected)
+         WHERE f.name = 'temporal' AND jsonb_typeof(f.value) = 'object'
+      ) AS l;
+END;
+COMMENT ON FUNCTION mnemo._plan_leaves(jsonb) IS
+    'Every value of a retrieval plan that has a type of its own, with its JSON path, in the order '
+    'of the fields. expected: a type of mnemo._leaf_problem; with ? the value may be missing.';
+
+-- part: 703_plan_problem.sql
+CREATE FUNCTION mnemo._leaf_problem(
+    p_path text,
+    p_value jsonb,
+    p_expected text
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_type text := coalesce(jsonb_typeof(p_value), 'null');
+    v_text text := p_value #>> '{}';
+    v_kind text := rtrim(p_expected, '?');
+BEGIN
+    IF v_type = 'null' AND v_kind <> p_expected THEN
+        RETURN NULL;
+    ELSIF v_type <> (CASE
+        WHEN v_kind IN ('number', 'boolean', 'array', 'object') THEN v_kind
+        WHEN v_kind = 'integer' THEN 'number'
+        ELSE 'string' END)
+    THEN
+        RETURN mnemo._argument(p_path,
+            format('%s must be %s; got %s', p_path,
+                CASE v_kind
+                    WHEN 'integer' THEN 'an integer from 0 to 9223372036854775807'
+                    WHEN 'number' THEN 'a number'
+                    WHEN 'boolean' THEN 'true or false'
+                    WHEN 'array' THEN 'an array'
+                    WHEN 'object' THEN 'an object'
+                    WHEN 'time' THEN 'a time in ISO 8601 with its offset from UTC, as a string'
+                    ELSE 'a string' END,
+                CASE WHEN v_type IN ('null', 'array', 'object') THEN v_type
+                    ELSE v_type || ' ' || mnemo._shown(p_value::text) END),
+            CASE WHEN p_path IN ('$.turn_id', '$.generation')
+                THEN 'number the turns of a conversation and the plans of a turn from 0'
+                ELSE 'leave the field out for its default' END);
+    ELSIF v_kind = 'integer' THEN
+        IF v_text::numeric NOT BETWEEN 0 AND 9223372036854775807 OR v_text::numeric % 1 <> 0 THEN
+            RETURN mnemo._argument(p_path,
+                format('%s must be an integer from 0 to 9223372036854775807; got %s', p_path,
+                    left(v_text, 100)),
+                'number the turns of a conversation and the plans of a turn from 0');
+        END IF;
+    ELSIF v_kind IN ('kind', 'retrieval_intent') THEN
+        RETURN mnemo._label_problem(p_path, v_kind, v_text);
+    ELSIF v_kind = 'time' AND mnemo._instant(v_text) IS NULL THEN
+        RETURN mnemo._argument(p_path,
+            format('%s must be a time in ISO 8601 with its offset from UTC; got %s', p_path,
+                mnemo._shown(v_text)),
+            'such as 2026-01-31T09:00:00Z or 2026-01-31T09:00:00+05:30');
+    ELSIF v_kind = 'text' THEN
+        RETURN mnemo._length_problem(p_path, v_text, 256);
+    ELSIF v_kind = 'query' THEN
+        RETURN mnemo._length_problem(p_path, v_text, 100000);
+    ELSIF v_kind = 'array' AND jsonb_array_length(p_value) > 10000 THEN
+        RETURN mnemo._limit(p_path,
+            format('%s has %s elements, at most 10000 are allowed', p_path,
+                jsonb_array_length(p_value)),
+            'send the first ones');
+    END IF;
+    RETURN NULL;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._leaf_problem(text, jsonb, text) IS
+    'The problem of a value of a retrieval plan that is not what is expected there: integer, '
+    'number, boolean, array, object, time, text (256 characters), query (100,000), or a label of '
+    'the closed set named; with ? it may be missing. NULL for none. The parameter of the problem '
+    'is the path.';
+
+CREATE FUNCTION mnemo._plan_problem(
+    p_plan jsonb
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_leaf record;
+    v_problem mnemo._problem;
+    v_limit mnemo._problem;
+BEGIN
+    FOR v_leaf IN SELECT l.* FROM mnemo._plan_leaves(p_plan) AS l ORDER BY l.place LOOP
+        v_problem := mnemo._leaf_problem(v_leaf.path, v_leaf.value, v_leaf.expected);
+        IF v_problem.code = '22023' THEN
+            RETURN v_problem;
+        ELSIF v_limit.code IS NULL THEN
+            v_limit := v_problem;
+        END IF;
+    END LOOP;
+    IF mnemo._instant(p_plan #>> '{temporal,after}')
+        >= mnemo._instant(p_plan #>> '{temporal,before}')
+    THEN
+        RETURN mnemo._argument('$.temporal.before',
+            '$.temporal.before must be later than $.temporal.after',
+            'the window holds after, and ends before before');
+    END IF;
+    RETURN v_limit;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._plan_problem(jsonb) IS
+    'The first problem of a retrieval plan, an object with every field there, by the order of its '
+    'fields, limits last; NULL for none. The parameter of the problem is the JSON path.';
+
+CREATE FUNCTION mnemo._are_kinds(
+    p_list jsonb
+)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN jsonb_typeof(p_list) = 'array' AND p_list <@ array_to_json(mnemo._labels('kind'))::jsonb;
+COMMENT ON FUNCTION mnemo._are_kinds(jsonb) IS 'Whether this is an array of nothing but kinds.';
+
+CREATE FUNCTION mnemo._plan_is_plain(
+    p_plan jsonb
+)
+RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    -- What nearly all plans are, in few looks at the whole. Others are looked at value by value.
+    RETURN p_plan @@ 'strict
+            $.turn_id >= 0 && $.turn_id <= 9223372036854775807 && $.turn_id % 1 == 0
+            && $.generation >= 0 && $.generation <= 9223372036854775807 && $.generation % 1 == 0
+            && ($.requires_memory.type() == "boolean" || $.requires_memory == null)
+            && $.confidence.type() == "number" && $.intent.type() == "string"
+            && $.plan_id.type() == "string" && $.source_transcript_hash.type() == "string"
+            && $.subject_hint.type() == "string" && $.predicate_hint.type() == "string"
+            && $.topics.type() == "array" && !exists($.topics[*] ? (@.type() != "string"))
+            && $.lexical_queries.type() == "array"
+            && !exists($.lexical_queries[*] ? (@.type() != "string"))
+            && $.predicates.type() == "array" && !exists($.predicates[*] ? (@.type() != "string"))
+            && $.warnings.type() == "array" && !exists($.warnings[*] ? (@.type() != "string"))
+            && $.entities.type() == "array"
+            && !exists($.entities[*] ? ((@.surface.type() == "string") is unknown
+                || @.surface.type() != "string" || @.canonical.type() != "string"))
+            && $.temporal == null'
+        AND mnemo._is_label('retrieval_intent', p_plan ->> 'intent')
+        AND mnemo._are_kinds(p_plan -> 'scopes') AND mnemo._are_kinds(p_plan -> 'kind_filter')
+        AND greatest(length(p_plan ->> 'plan_id'), length(p_plan ->> 'source_transcript_hash'),
+            length(p_plan ->> 'subject_hint'), length(p_plan ->> 'predicate_hint'),
+            length(p_plan ->> 'predicates'), length(p_plan ->> 'entities')) <= 256
+        AND length(p_plan::text) <= 10000;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._plan_is_plain(jsonb) IS
+    'Whether a retrieval plan, an object with every field there, has no problem for sure: false '
+    'or NULL says that mnemo._plan_problem has to look.';
+
+-- part: 704_plan_lists.sql
+-- The lists of a retrieval plan in normal form. Each ends as soon as it is full, so that a list of
+-- ten thousand costs little more than one of ten.
+
+CREATE FUNCTION mnemo._caseless(
+    p_text text
+)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE
+    WHEN octet_length(p_text) = char_length(p_text) THEN lower(p_text COLLATE "C")
+    ELSE mnemo._lower_wide(mnemo._pin(p_text))
+END;
+COMMENT ON FUNCTION mnemo._caseless(text) IS
+    'What two texts have in common that differ in nothing but case or in how characters are '
+    'composed.';
+
+CREATE FUNCTION mnemo._plan_texts(
+    p_list jsonb,
+    p_form text,
+    p_most integer
+)
+RETURNS jsonb
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_item text;
+    v_key text;
+    v_keys text[] := '{}';
+    v_items text[] := '{}';
+BEGIN
+    IF p_list = '[]' THEN
+        RETURN p_list;
+    END IF;
+    FOR v_item IN SELECT e.value FROM jsonb_array_elements_text(p_list) AS e(value) LOOP
+        v_item := CASE p_form
+            WHEN 'topic' THEN mnemo._trim(v_item)
+            WHEN 'query' THEN array_to_string(
+                (string_to_array(mnemo._squeeze(v_item), ' '))[:16], ' ')
+            WHEN 'predicate' THEN mnemo._canonical_predicate(v_item)
+            ELSE v_item END;
+        v_key := CASE WHEN p_form IN ('topic', 'query') THEN mnemo._caseless(v_item)
+            ELSE v_item END;
+        IF v_item <> '' AND v_key <> ALL (v_keys) THEN
+            v_keys := v_keys || v_key;
+            v_items := v_items || v_item;
+            EXIT WHEN cardinality(v_items) = p_most;
+        END IF;
+    END LOOP;
+    RETURN array_to_json(v_items);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._plan_texts(jsonb, text, integer) IS
+    'A list of a retrieval plan in the form topic (trimmed), query (its first 16 words with a '
+    'space between), predicate (canonical) or label: without blanks, without duplicates ignoring '
+    'case, the first p_most.';
+
+CREATE FUNCTION mnemo._plan_entities(
+    p_list jsonb,
+    p_most integer
+)
+RETURNS jsonb
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_item jsonb;
+    v_surface text;
+    v_canonical text;
+    v_key text;
+    v_keys text[] := '{}';
+    v_items jsonb := '[]';
+BEGIN
+    IF p_list = '[]' THEN
+        RETURN p_list;
+    END IF;
+    FOR v_item IN SELECT e.value FROM jsonb_array_elements(p_list) AS e(value) LOOP
+        v_surface := v_item ->> 'surface';
+        CONTINUE WHEN mnemo._is_blank(v_surface);
+        v_canonical := CASE WHEN NOT mnemo._is_blank(v_item ->> 'canonical') THEN
+            v_item ->> 'canonical' END;
+        v_key := json_build_array(
+            mnemo._caseless(v_surface), mnemo._caseless(v_canonical))::text;
+        CONTINUE WHEN v_key = ANY (v_keys);
+        v_keys := v_keys || v_key;
+        v_items := v_items
+            || jsonb_build_object('surface', v_surface, 'canonical', v_canonical);
+        EXIT WHEN cardinality(v_keys) = p_most;
+    END LOOP;
+    RETURN v_items;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._plan_entities(jsonb, integer) IS
+    'The entities of a retrieval plan without those whose surface is blank, a blank canonical '
+    'form as null, without duplicates ignoring case, the first p_most.';
+
+CREATE FUNCTION mnemo._plan_window(
+    p_temporal jsonb
+)
+RETURNS jsonb
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_after text := mnemo._instant_text(mnemo._instant(p_temporal ->> 'after'));
+    v_before text := mnemo._instant_text(mnemo._instant(p_temporal ->> 'before'));
+    v_label text := nullif(mnemo._trim(p_temporal ->> 'label'), '');
+BEGIN
+    RETURN CASE WHEN coalesce(v_after, v_before, v_label) IS NOT NULL THEN
+        jsonb_build_object('after', v_after, 'before', v_before, 'label', v_label) END;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._plan_window(jsonb) IS
+    'The time window of a retrieval plan with its times in UTC; NULL when it says nothing.';
+
+CREATE FUNCTION mnemo._plan_confidence(
+    p_confidence numeric
+)
+RETURNS jsonb
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+-- JSON takes a number's digits from this setting.
+SET extra_float_digits = 1
+AS $fn$
+BEGIN
+    -- As a double, which is what it comes back as from any client. Less than any is zero.
+    RETURN to_jsonb(CASE WHEN p_confidence < 5e-324 THEN 0 ELSE least(p_confidence, 1) END
+        ::double precision);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._plan_confidence(numeric) IS
+    'The confidence of a retrieval plan, clamped to [0, 1].';
+
+CREATE FUNCTION mnemo._unknown_fields(
+    p_plan jsonb
+)
+RETURNS TABLE (place bigint, path text)
+LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 10
+BEGIN ATOMIC
+    SELECT row_number() OVER (ORDER BY u.part, u.number, u.place) AS place,
+           u.path || CASE
+               WHEN u.name COLLATE "C" ~ '^[A-Za-z_][A-Za-z0-9_]{0,99}$' THEN '.' || u.name
+               ELSE '.' || to_json(left(u.name, 100))::text END AS path
+      FROM (
+        SELECT 1 AS part, 0::bigint AS number, k.place, '$' AS path, k.name
+          FROM jsonb_object_keys(p_plan) WITH ORDINALITY AS k(name, place)
+         WHERE k.name <> ALL (mnemo._retrieval_names())
+        UNION ALL
+        SELECT 2 AS part, e.place AS number, k.place, '$.entities[' || e.place - 1 || ']' AS path,
+               k.name
+          FROM jsonb_path_query(p_plan, 'lax $.entities[*] ? (@ != null)')
+               WITH ORDINALITY AS e(value, place)
+          CROSS JOIN LATERAL jsonb_object_keys(e.value) WITH ORDINALITY AS k(name, place)
+         WHERE k.name NOT IN ('surface', 'canonical')
+        UNION ALL
+        SELECT 3 AS part, 0::bigint AS number, k.place, '$.temporal' AS path, k.name
+          FROM jsonb_path_query(p_plan, 'lax $.temporal ? (@ != null)') AS t(value)
+          CROSS JOIN LATERAL jsonb_object_keys(t.value) WITH ORDINALITY AS k(name, place)
+         WHERE k.name NOT IN ('after', 'before', 'label')
+      ) AS u;
+END;
+COMMENT ON FUNCTION mnemo._unknown_fields(jsonb) IS
+    'The JSON paths of what a retrieval plan holds beside its fields.';
+
+CREATE FUNCTION mnemo._plan_warnings(
+    p_given jsonb,
+    p_plan jsonb
+)
+RETURNS jsonb
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_warnings text[];
+BEGIN
+    IF p_given = '[]' AND p_plan - mnemo._retrieval_names() = '{}'
+        AND NOT p_plan @? 'lax $.entities[*].keyvalue()
+            ? (@.key != "surface" && @.key != "canonical")'
+        AND NOT p_plan @? 'lax $.temporal ? (@ != null).keyvalue()
+            ? (@.key != "after" && @.key != "before" && @.key != "label")'
+    THEN
+        RETURN p_given;
+    END IF;
+    SELECT coalesce(array_agg(w.warning ORDER BY w.place), '{}') INTO v_warnings
+      FROM (
+        SELECT a.warning, min(a.place) AS place
+          FROM (
+            SELECT mnemo._trim(left(mnemo._trim(g.warning), 200)) AS warning, g.place
+              FROM jsonb_array_elements_text(p_given) WITH ORDINALITY AS g(warning, place)
+            UNION ALL
+            SELECT 'unknown field ' || u.path || ' was dropped' AS warning,
+                   jsonb_array_length(p_given) + u.place AS place
+              FROM mnemo._unknown_fields(p_plan) AS u
+          ) AS a
+         WHERE a.warning <> ''
+         GROUP BY a.warning
+      ) AS w;
+    IF cardinality(v_warnings) > 16 THEN
+        v_warnings := v_warnings[:15]
+            || format('%s more warnings were dropped', cardinality(v_warnings) - 15);
+    END IF;
+    RETURN array_to_json(v_warnings);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._plan_warnings(jsonb, jsonb) IS
+    'The warnings that a retrieval plan came with and those about its unknown fields, at most 16.';
+
+-- part: 706_retrieval_plan.sql
+CREATE FUNCTION mnemo._checked_plan(
+    p_plan jsonb
+)
+RETURNS jsonb
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_plan jsonb;
+    v_problem mnemo._problem;
+BEGIN
+    IF jsonb_typeof(p_plan) IS DISTINCT FROM 'object' THEN
+        v_problem := mnemo._argument('$',
+            'p_plan must be a JSON object; got ' || coalesce(jsonb_typeof(p_plan), 'NULL'),
+            'at least {"turn_id": 0, "generation": 0}; mnemo.plan_retrieval makes one of a text');
+    ELSIF octet_length(p_plan::text) > 1048576 THEN
+        v_problem := mnemo._limit('$',
+            format('p_plan has %s bytes, at most 1048576 are allowed', octet_length(p_plan::text)),
+            'no more than 5 entities, 8 topics and 3 queries are used');
+    ELSE
+        v_plan := mnemo._retrieval_fields() || jsonb_strip_nulls(p_plan);
+        IF mnemo._plan_is_plain(v_plan) THEN
+            RETURN v_plan;
+        END IF;
+        v_problem := mnemo._plan_problem(v_plan);
+    END IF;
+    IF v_problem.code IS NOT NULL THEN
+        PERFORM mnemo._raise(v_problem.code,
+            CASE WHEN v_problem.parameter = '$' THEN '' ELSE 'p_plan: ' END || v_problem.message,
+            jsonb_build_object('parameter', 'p_plan', 'path', v_problem.parameter),
+            v_problem.hint);
+    END IF;
+    RETURN v_plan;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._checked_plan(jsonb) IS
+    'A retrieval plan with every field there, checked. Raises 22023 or 54000 with the JSON path '
+    'of what is wrong in DETAIL.';
+
+CREATE FUNCTION mnemo._retrieval_plan(
+    p_plan jsonb
+)
+RETURNS jsonb
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_plan jsonb := mnemo._checked_plan(p_plan);
+    v_turn bigint := (v_plan ->> 'turn_id')::numeric;
+    v_generation bigint := (v_plan ->> 'generation')::numeric;
+    v_hash text := coalesce(nullif(mnemo._trim(v_plan ->> 'source_transcript_hash'), ''),
+        mnemo._stable_hash(''));
+    v_entities jsonb := mnemo._plan_entities(v_plan -> 'entities', 5);
+    v_queries jsonb := mnemo._plan_texts(v_plan -> 'lexical_queries', 'query', 3);
+    v_searches boolean := v_entities <> '[]' OR v_queries <> '[]';
+    v_intent text := CASE WHEN v_searches THEN v_plan ->> 'intent' ELSE 'none' END;
+BEGIN
+    RETURN jsonb_build_object(
+        'plan_id', coalesce(nullif(mnemo._trim(v_plan ->> 'plan_id'), ''),
+            'pln_' || left(encode(sha256(mnemo._utf8(
+                format('%s:%s:%s', v_turn, v_generation, v_hash))), 'hex'), 12)),
+        'turn_id', v_turn,
+        'generation', v_generation,
+        'requires_memory',
+            v_searches AND coalesce((v_plan ->> 'requires_memory')::boolean, v_intent <> 'none'),
+        'confidence', mnemo._plan_confidence((v_plan ->> 'confidence')::numeric),
+        'intent', v_intent,
+        'entities', v_entities,
+        'topics', mnemo._plan_texts(v_plan -> 'topics', 'topic', 8),
+        'predicates', mnemo._plan_texts(v_plan -> 'predicates', 'predicate', 5),
+        'lexical_queries', v_queries,
+        'scopes', mnemo._plan_texts(v_plan -> 'scopes', 'label', 5),
+        'kind_filter', mnemo._plan_texts(v_plan -> 'kind_filter', 'label', 11),
+        'subject_hint', nullif(mnemo._trim(v_plan ->> 'subject_hint'), ''),
+        'predicate_hint', nullif(mnemo._canonical_predicate(v_plan ->> 'predicate_hint'), ''),
+        'temporal', mnemo._plan_window(v_plan -> 'temporal'),
+        'source_transcript_hash', v_hash,
+        'warnings', mnemo._plan_warnings(v_plan -> 'warnings', p_plan)
+    );
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._retrieval_plan(jsonb) IS
+    'A retrieval plan in normal form, as mnemo.normalize_retrieval_plan gives it.';
+
+-- part: 708_retrieval_plan_calls.sql
+CREATE FUNCTION mnemo.normalize_retrieval_plan(
+    p_plan jsonb
+)
+RETURNS jsonb
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    RETURN mnemo._retrieval_plan(p_plan);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.normalize_retrieval_plan(jsonb) IS
+    'A retrieval plan checked and in normal form, as mnemo.retrieve takes every plan: all 17 '
+    'fields are there, and a second pass changes nothing. Required: turn_id and generation, '
+    'integers from 0 to 2^63-1. A missing or null field has its default: plan_id pln_ and 12 '
+    'hexadecimal digits of SHA-256 over turn_id:generation:source_transcript_hash; confidence 1; '
+    'intent none; requires_memory whether the intent is not none; lists empty; '
+    'source_transcript_hash the hash of the empty text. Blanks and duplicates (ignoring case) are '
+    'dropped, then at most 5 entities, 8 topics, 5 predicates (canonical), 3 lexical_queries of '
+    '16 words, 5 scopes are kept; a blank hint is null; confidence is clamped to [0, 1]; times '
+    'are given in UTC. Without an entity or a query left the plan needs no memory and its intent '
+    'is none. Unknown fields are dropped and named in warnings, of which 16 are kept. NULL is '
+    'refused. Errors: 22023 a wrong type, an unknown label, a time that is not ISO 8601 with its '
+    'offset from UTC, a window that ends before it begins, with the JSON path in DETAIL; 54000 '
+    'over 1,048,576 bytes, over 10,000 elements of a list, over 100,000 characters of a topic, '
+    'query or warning, over 256 of any other text.';
+
+CREATE FUNCTION mnemo.skip_retrieval_plan(
+    p_transcript text,
+    p_turn_id bigint,
+    p_generation bigint
+)
+RETURNS jsonb
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_names text[] := ARRAY['p_transcript', 'p_turn_id', 'p_generation'];
+    v_values text[] := ARRAY[p_transcript, p_turn_id::text, p_generation::text];
+BEGIN
+    FOR v_place IN 1 .. 3 LOOP
+        IF v_values[v_place] IS NULL OR v_place > 1 AND v_values[v_place]::bigint < 0 THEN
+            PERFORM mnemo._raise_argument(v_names[v_place],
+                format('%s must be %s; got %s', v_names[v_place],
+                    CASE v_place WHEN 1 THEN 'a text'
+                        ELSE 'an integer from 0 to 9223372036854775807' END,
+                    coalesce(v_values[v_place], 'NULL')),
+                CASE v_place WHEN 1 THEN 'the empty text is one'
+                    ELSE 'number the turns of a conversation and the plans of a turn from 0' END);
+        END IF;
+    END LOOP;
+    IF octet_length(p_transcript) > 1048576 THEN
+        PERFORM mnemo._raise_limit('p_transcript',
+            format('p_transcript has %s bytes, at most 1048576 are allowed',
+                octet_length(p_transcript)),
+            'pass the last turns');
+    END IF;
+    RETURN mnemo._retrieval_plan(jsonb_build_object(
+        'turn_id', p_turn_id,
+        'generation', p_generation,
+        'source_transcript_hash', mnemo._stable_hash(p_transcript)
+    ));
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.skip_retrieval_plan(text, bigint, bigint) IS
+    'The retrieval plan of a turn that needs no memory: requires_memory false, confidence 1, '
+    'intent none, every list empty, source_transcript_hash the stable hash of the transcript. '
+    'NULL is refused. Errors: 22023 a negative number or NULL; 54000 a transcript over 1,048,576 '
+    'bytes.';
+
+CREATE FUNCTION mnemo._kind_group(
+    p_kind text
+)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE p_kind
+    WHEN 'identity' THEN 'profile'
+    WHEN 'preference' THEN 'preferences'
+    WHEN 'location_preference' THEN 'preferences'
+    WHEN 'relationship' THEN 'relationships'
+    WHEN 'relationship_preference' THEN 'relationships'
+    WHEN 'routine' THEN 'routines'
+    WHEN 'commitment' THEN 'commitments'
+    WHEN 'project' THEN 'projects'
+    WHEN 'episodic' THEN 'episodes'
+    WHEN 'communication_style' THEN 'communication'
+    WHEN 'staged_pattern' THEN 'staged'
+END;
+COMMENT ON FUNCTION mnemo._kind_group(text) IS
+    'What stands for a kind in the cache key of a retrieval plan; NULL for anything else.';
+
+CREATE FUNCTION mnemo.retrieval_plan_cache_key(
+    p_plan jsonb
+)
+RETURNS text
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_plan jsonb := mnemo._retrieval_plan(p_plan);
+BEGIN
+    RETURN mnemo._stable_hash(coalesce((
+        SELECT string_agg(k.part, '|' ORDER BY k.part COLLATE "C")
+          FROM (
+            SELECT q.value AS part
+              FROM jsonb_array_elements_text(v_plan -> 'lexical_queries') AS q(value)
+            UNION ALL
+            SELECT f.value
+              FROM jsonb_array_elements(v_plan -> 'entities') AS e(value)
+              CROSS JOIN LATERAL (VALUES (e.value ->> 'surface'), (e.value ->> 'canonical'))
+                AS f(value)
+             WHERE f.value IS NOT NULL
+            UNION ALL
+            SELECT mnemo._kind_group(s.value)
+              FROM jsonb_array_elements_text(v_plan -> 'scopes') AS s(value)
+          ) AS k
+    ), ''));
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.retrieval_plan_cache_key(jsonb) IS
+    'A short key of what a retrieval plan asks for: the stable hash of its lexical queries, the '
+    'surfaces and canonical forms of its entities, and a word for each of its scopes, sorted by '
+    'their bytes and joined by |. The plan is normalised first; the order of its parts does not '
+    'matter. Not for caching results: kind_filter, hints, times and who asks are not in it, see '
+    'mnemo.retrieval_plan_result_key. NULL is refused. Errors: those of '
+    'mnemo.normalize_retrieval_plan.';
+
+CREATE FUNCTION mnemo.retrieval_plan_result_key(
+    p_plan jsonb,
+    p_limit bigint,
+    p_agent_id text DEFAULT NULL,
+    p_org_id text DEFAULT NULL,
+    p_temporal text DEFAULT 'prefer',
+    p_embedding text DEFAULT NULL,
+    p_model text DEFAULT NULL
+)
+RETURNS text
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_caller record;
+    v_plan jsonb;
+BEGIN
+    SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
+    v_plan := mnemo._retrieval_plan(p_plan);
+    PERFORM mnemo._raise_problem(mnemo._first_problem(ARRAY[
+        mnemo._embedding_problem(p_embedding, p_model),
+        mnemo._limit_problem(p_limit),
+        mnemo._label_problem('p_temporal', 'retrieval_temporal', p_temporal)
+    ]));
+    -- Not the stable hash: whoever can find two plans with one hash would read what the other gets.
+    RETURN encode(sha256(mnemo._utf8(jsonb_build_array(
+        v_plan - ARRAY['plan_id', 'turn_id', 'generation', 'confidence', 'source_transcript_hash',
+            'warnings'],
+        v_caller.org_id, v_caller.agent_id, p_limit, p_temporal, p_embedding, p_model
+    )::text)), 'hex');
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.retrieval_plan_result_key(jsonb, bigint, text, text, text, text, text) IS
+    'A key of everything in a call of mnemo.retrieve that its result depends on, for an '
+    'application that caches results: 64 hexadecimal digits of SHA-256 over the normalised plan '
+    'without plan_id, turn_id, generation, confidence, source_transcript_hash and warnings, '
+    'organisation and agent as they are resolved for the call, and the other arguments. Equal '
+    'keys give equal results as long as neither the memory nor what the agent may see has changed '
+    'and no time in it has come: the cache has to end early enough. p_limit 1 to 1,000; '
+    'p_temporal prefer or filter; p_embedding and p_model as in mnemo.recall. NULL agent and '
+    'organisation as everywhere. Errors: 42501 access; those of mnemo.normalize_retrieval_plan; '
+    '22023 and 55000 the other arguments.';
 
 -- part: 900_grants.sql
 -- Default privileges of the installing role may have opened what was just created.

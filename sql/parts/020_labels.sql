@@ -62,6 +62,11 @@ RETURN CASE p_set
     WHEN 'update_status' THEN ARRAY['updated', 'unchanged', 'quarantined']
     WHEN 'quarantine_status' THEN ARRAY['released', 'purged']
     WHEN 'rule_origin' THEN ARRAY['builtin', 'database', 'organisation']
+    WHEN 'retrieval_intent' THEN ARRAY[
+        'none', 'explicit_recall', 'personal_recommendation', 'prior_event_reference',
+        'relationship_reference', 'comparison', 'ambient'
+    ]
+    WHEN 'retrieval_temporal' THEN ARRAY['prefer', 'filter']
     WHEN 'on_error' THEN ARRAY['abort', 'skip']
 END;
 COMMENT ON FUNCTION mnemo._labels(text) IS

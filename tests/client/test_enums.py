@@ -43,6 +43,8 @@ SETS: dict[str, type[StrEnum]] = {
     "event_type": types.EventType,
     "chain_reason": types.ChainReason,
     "retention_status": types.RetentionStatus,
+    "retrieval_intent": types.RetrievalIntent,
+    "retrieval_temporal": types.RetrievalTemporal,
 }
 
 
