@@ -18814,6 +18814,495 @@ COMMENT ON FUNCTION mnemo.retrieval_plan_result_key(jsonb, bigint, text, text, t
     'organisation as everywhere. Errors: 42501 access; those of mnemo.normalize_retrieval_plan; '
     '22023 and 55000 the other arguments.';
 
+-- part: 725_related_words.sql
+-- Related words of everyday English: a question says barista, the record coffee and drink. The
+-- entry of a word lists the words that a record about the same thing is likely to have; all are
+-- folded as _terms folds them. They are kinds of daily life: food and drink, health, home, family,
+-- work, sport, travel, shopping, music.
+
+CREATE FUNCTION mnemo._related_a_to_f()
+RETURNS jsonb
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN '{
+    "abroad": "travel trip visited", "accessory": "device kit own possession",
+    "accommodation": "hotel stay", "account": "bank", "accounting": "accountant",
+    "address": "flat home hous", "adviser": "mentor", "advisor": "mentor",
+    "age": "birthday celebration", "agree": "agreed commitment errand promise todo",
+    "agreed": "commitment errand promise todo", "airbnb": "hotel stay", "airline": "airport flight",
+    "airport": "flight", "album": "band listening music", "alcohol": "bar beer drink pub wine",
+    "ale": "bar beer drink pub wine", "allergen": "allergic allergy", "allergic": "allergy",
+    "allergy": "allergic", "allotment": "garden plant", "almond": "nut peanut walnut",
+    "americano": "beverage cafe coffee drink", "anaphylactic": "allergic allergy",
+    "anaphylaxis": "allergic allergy", "android": "phone",
+    "anniversary": "birthday celebration married wedding", "antihistamine": "allergic allergy",
+    "apartment": "address flat home hous", "appointment": "meeting",
+    "artist": "band listening music", "audio": "band listening music", "avenue": "street",
+    "avoid": "allergic allergy", "avoiding": "allergic allergy", "baby": "child daughter son",
+    "backpack": "bag", "badminton": "squash tennis", "bag": "backpack", "bagel": "sesame",
+    "bakehous": "bakery cake", "baker": "bakery cake", "bakery": "cake shop store",
+    "bald": "barber hair haircut hairdresser salon", "band": "listening music", "bank": "account",
+    "banking": "account bank", "bar": "beer drink pub wine", "barbecue": "dinner eat food meal",
+    "barber": "hair haircut hairdresser salon",
+    "barbershop": "barber hair haircut hairdresser salon", "barista": "beverage cafe coffee drink",
+    "barnet": "barber hair haircut hairdresser salon", "bday": "birthday celebration",
+    "beard": "barber hair haircut hairdresser salon", "bed": "sleep", "bedtime": "bed sleep",
+    "beer": "bar drink pub wine", "belay": "boulder climb climbing gym",
+    "belong": "club device kit membership own possession", "belonging": "device kit own possession",
+    "beverage": "cafe coffee drink tea", "bicycle": "bike car cycling device repair ride service",
+    "bike": "bicycle car cycling device repair ride service", "birth": "birthday celebration",
+    "birthday": "celebration gift hinting present wishlist", "biscuit": "gluten wheat",
+    "bistro": "dinner eat restaurant venue", "board": "game", "boat": "sailing yacht",
+    "boiler": "heating", "book": "bookshop library restaurant venue", "booking": "restaurant venue",
+    "bookkeeper": "accountant", "bookshop": "book", "bookstore": "book bookshop",
+    "booz": "bar beer drink pub wine", "born": "birthday celebration", "borrow": "book library",
+    "boss": "manager", "boulder": "climb climbing gym", "bouldering": "boulder climb climbing gym",
+    "bouquet": "florist flower", "brand": "device kit own possession",
+    "brassery": "dinner eat restaurant venue", "bread": "bakery cake gluten wheat",
+    "breakfast": "dinner lunch meal restaurant", "brew": "beverage cafe coffee drink",
+    "brother": "sister", "brunch": "dinner lunch meal restaurant", "buddy": "friend",
+    "budget": "money", "buffet": "dinner eat food meal", "bun": "bakery cake",
+    "butter": "dairy lactose milk", "buy": "birthday gift hinting present wishlist",
+    "cafe": "beverage coffee drink", "caffeine": "beverage cafe coffee drink", "cake": "bakery",
+    "calendar": "appointment meeting", "calm": "loud noise noisy quiet", "camp": "camping tent",
+    "camping": "tent", "cappuccino": "beverage cafe coffee drink",
+    "car": "bicycle bike device drive repair service", "career": "job office work",
+    "cat": "dog pet vet", "cater": "dinner eat food meal", "catering": "dinner eat food meal",
+    "celebrate": "birthday celebration", "celebration": "birthday", "celiac": "gluten wheat",
+    "chai": "beverage drink tea", "chain": "bicycle bike cycling ride",
+    "chalk": "boulder climb climbing gym", "cheese": "dairy lactose milk",
+    "chef": "dinner eat food meal", "chemist": "pharmacy prescription", "chess": "game",
+    "child": "daughter son", "children": "child daughter son",
+    "chore": "agreed commitment errand promise todo",
+    "christma": "birthday gift hinting present wishlist", "church": "religion",
+    "cider": "bar beer drink pub wine", "cigarette": "smoking", "cinema": "film", "city": "town",
+    "clean": "cleaning", "cleaner": "cleaning laundry", "cleaning": "laundry",
+    "climb": "boulder climbing gym", "climber": "boulder climb climbing gym",
+    "climbing": "boulder climb gym", "clinic": "doctor",
+    "clipper": "barber hair haircut hairdresser salon", "club": "membership", "coach": "teacher",
+    "cocktail": "bar beer drink pub wine", "coeliac": "gluten wheat",
+    "coffee": "beverage cafe drink tea", "coffeehous": "cafe coffee", "coffeeshop": "cafe coffee",
+    "collaborate": "project work", "collaborating": "project work", "collaboration": "project work",
+    "collect": "errand order pick", "collecting": "collect errand order pick",
+    "collection": "collect errand order pick", "college": "school university", "color": "colour",
+    "colouring": "hair hairdresser salon", "commit": "agreed commitment errand promise todo",
+    "commitment": "agreed errand promise todo", "commute": "commuting work",
+    "commuter": "commuting work", "commuting": "work", "company": "job office work",
+    "computer": "laptop", "concert": "gig music", "console": "game",
+    "cook": "cooking dinner eat food meal", "cooking": "dinner eat food meal",
+    "cortado": "beverage cafe coffee drink", "cost": "budget money",
+    "courier": "collect errand order pick", "covet": "want wishlist", "coworker": "colleague",
+    "crab": "seafood shellfish", "crag": "boulder climb climbing gym", "crave": "want wishlist",
+    "cream": "dairy lactose milk", "cricket": "football sport team", "crockery": "washing",
+    "croissant": "bakery cake", "cuisine": "dinner eat restaurant venue",
+    "cuppa": "beverage cafe coffee drink", "cut": "barber hair haircut hairdresser salon",
+    "cutting": "barber hair haircut hairdresser salon", "cycle": "bicycle bike cycling ride",
+    "cycling": "bicycle bike ride", "cyclist": "bicycle bike cycling ride", "dad": "father",
+    "daddy": "father", "dairy": "lactose milk", "daughter": "child son",
+    "deadline": "commitment errand todo", "debt": "loan mortgage",
+    "decaf": "beverage cafe coffee drink", "degree": "school university",
+    "deliver": "collect errand order pick", "delivery": "collect errand order pick",
+    "dental": "dentist", "desire": "want wishlist", "dessert": "bakery cake",
+    "destination": "travel trip visited",
+    "device": "bicycle bike car kit own possession repair service", "diet": "dietary eat food",
+    "dietary": "diet eat food", "dine": "dinner eat restaurant venue",
+    "dinghy": "boat sailing yacht", "dining": "dinner eat restaurant venue",
+    "dinner": "eat food lunch meal restaurant venue", "dish": "dinner eat food meal washing",
+    "dispensary": "pharmacy prescription", "dog": "cat pet vet", "dressing": "dinner eat food meal",
+    "drink": "bar beer beverage cafe coffee juice pub tea water wine",
+    "drinking": "beverage coffee drink tea", "drive": "car", "driving": "car drive",
+    "drop": "collect errand order pick", "drug": "medicine", "drum": "instrument music",
+    "due": "commitment errand todo", "earbud": "headphone", "earphone": "headphone",
+    "eat": "diet dietary dinner food meal restaurant venue",
+    "eatery": "dinner eat restaurant venue", "eating": "dinner eat restaurant venue",
+    "edamame": "soy", "employed": "job office work", "employer": "job office work",
+    "engagement": "anniversary married wedding", "epipen": "allergic allergy",
+    "equipment": "device kit own possession",
+    "errand": "agreed collect commitment order pick promise todo",
+    "espresso": "beverage cafe coffee drink", "exercise": "fitness gym sport training",
+    "exercising": "exercise fitness gym sport training", "eye": "want wishlist",
+    "faith": "religion", "family": "relationship", "festival": "concert gig music",
+    "fetch": "collect errand order pick", "fiance": "husband married partner spous wife",
+    "fiancee": "husband married partner spous wife", "film": "cinema",
+    "fitness": "exercise gym sport training",
+    "flat": "address beverage cafe coffee drink home hous", "flight": "airport travel trip visited",
+    "florist": "flower", "flour": "gluten wheat", "flower": "florist", "fluent": "language",
+    "fly": "travel trip visited", "food": "diet dietary dinner eat meal restaurant venue",
+    "football": "sport team", "friendship": "friend",
+    "fringe": "barber hair haircut hairdresser salon", "frittata": "egg",
+    "fruit": "kiwi strawberry"
+}'::jsonb;
+COMMENT ON FUNCTION mnemo._related_a_to_f() IS
+    'The part of _related_words for words from a to f.';
+
+-- part: 726_related_more.sql
+CREATE FUNCTION mnemo._related_g_to_z()
+RETURNS jsonb
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN '{
+    "gadget": "device kit own possession", "gaming": "game", "garage": "car drive",
+    "garden": "plant", "gardening": "garden plant", "gear": "device kit own possession",
+    "getaway": "travel trip visited", "gift": "birthday hinting present want wishlist",
+    "gig": "concert music", "gin": "bar beer drink pub wine", "gluten": "wheat", "gp": "doctor",
+    "grandad": "grandfather", "grandma": "grandmother", "grandpa": "grandfather",
+    "granny": "grandmother", "grocery": "bakery shop store", "guest": "dinner eat food meal",
+    "guitar": "instrument music", "gym": "boulder climb climbing exercise fitness sport training",
+    "habit": "routine schedule weekly", "hair": "barber haircut hairdresser salon",
+    "haircut": "barber hair hairdresser salon", "hairdo": "barber hair haircut hairdresser salon",
+    "hairdresser": "barber hair haircut salon",
+    "hairdressing": "barber hair haircut hairdresser salon",
+    "hairstyle": "barber hair haircut hairdresser salon", "halal": "diet dietary eat food",
+    "halva": "sesame", "handlebar": "bicycle bike cycling ride", "handset": "phone",
+    "harmful": "allergic allergy", "harness": "boulder climb climbing gym", "headset": "headphone",
+    "heating": "boiler", "helmet": "bicycle bike cycling ride", "herbal": "beverage drink tea",
+    "highlight": "hair hairdresser salon", "hike": "hiking walking", "hiker": "hiking walking",
+    "hiking": "walking", "hint": "birthday gift hinting present wishlist",
+    "hinting": "birthday gift present wishlist", "hive": "allergic allergy",
+    "holiday": "travel trip visited", "home": "address flat hous", "hometown": "city town",
+    "hoover": "cleaning", "host": "dinner eat food meal", "hostel": "hotel stay",
+    "hosting": "dinner eat food meal", "hotel": "stay", "houmous": "sesame",
+    "hous": "address flat home", "housemate": "flatmate", "housework": "cleaning",
+    "hubby": "husband married partner spous wife", "hummus": "sesame",
+    "hungry": "dinner eat restaurant venue", "husband": "married partner spous wife",
+    "icing": "bakery cake", "ill": "allergic allergy", "income": "budget money",
+    "infusion": "beverage drink tea", "ingredient": "allergic allergy dinner eat food meal",
+    "initiative": "project work", "insomnia": "bed sleep", "instructor": "teacher",
+    "instrument": "music", "insurance": "bicycle bike car device repair service",
+    "insure": "bicycle bike car device repair service", "insurer": "insurance",
+    "intolerance": "allergic allergy", "intolerant": "allergic allergy", "iphone": "phone",
+    "itch": "allergic allergy", "job": "office project work", "jog": "marathon run running",
+    "jogger": "marathon run running", "jogging": "marathon run running", "join": "club membership",
+    "journey": "travel trip visited", "juice": "drink water", "kettle": "beverage drink tea",
+    "kid": "child daughter son", "kin": "family relationship", "kit": "device own possession",
+    "kitchen": "cooking", "kitten": "cat dog pet vet", "kiwi": "strawberry",
+    "kosher": "diet dietary eat food", "lactose": "dairy milk", "lager": "bar beer drink pub wine",
+    "landlord": "rent", "lane": "street", "lap": "pool swim swimming", "laptop": "computer",
+    "latte": "beverage cafe coffee drink", "laundry": "cleaning", "law": "family relationship",
+    "league": "club membership", "lemonade": "drink juice water", "len": "camera",
+    "letting": "landlord rent", "library": "book", "lift": "exercise fitness gym sport training",
+    "lifting": "exercise fitness gym sport training", "listen": "band listening music",
+    "listening": "band music", "live": "concert gig music", "loaf": "bakery cake",
+    "loan": "mortgage", "lobster": "seafood shellfish", "loud": "noise noisy quiet",
+    "luggage": "backpack bag", "lunch": "dinner eat meal restaurant venue",
+    "macbook": "computer laptop", "macchiato": "beverage cafe coffee drink",
+    "maintenance": "bicycle bike car device repair service", "mall": "bakery shop store",
+    "manager": "boss", "manufacturer": "device kit own possession", "marathon": "run running",
+    "market": "bakery shop store",
+    "marriage": "anniversary husband married partner spous wedding wife",
+    "married": "anniversary husband partner spous wedding wife",
+    "marzipan": "almond nut peanut walnut", "matcha": "beverage drink tea", "mate": "friend",
+    "mayonnaise": "egg", "meal": "dinner eat food lunch restaurant venue",
+    "meat": "diet dietary eat food", "mechanic": "bicycle bike car device repair service",
+    "medic": "doctor", "meeting": "appointment", "member": "club membership", "membership": "club",
+    "menu": "dinner eat food meal restaurant venue", "meringue": "egg", "milk": "dairy lactose",
+    "milky": "beverage cafe coffee drink", "mine": "own possession", "miso": "soy",
+    "missus": "husband married partner spous wife", "mobile": "phone",
+    "mocha": "beverage cafe coffee drink", "model": "device kit own possession", "mom": "mother",
+    "money": "budget", "mop": "cleaning", "mortgage": "loan", "motor": "car drive",
+    "movy": "cinema film", "mullet": "barber hair haircut hairdresser salon", "mum": "mother",
+    "mummy": "mother", "music": "band concert gig instrument listening",
+    "musician": "band listening music", "mussel": "seafood shellfish", "nana": "grandmother",
+    "nap": "bed sleep", "neighbor": "neighbour", "neighbourhood": "city town",
+    "nextdoor": "neighbour", "noise": "loud noisy quiet", "noisy": "loud noise quiet",
+    "notebook": "computer laptop", "novel": "book bookshop", "nut": "almond peanut walnut",
+    "nutrition": "diet dietary eat food", "nutty": "almond nut peanut walnut", "oat": "milk",
+    "obligation": "agreed commitment errand promise todo", "occupation": "job office work",
+    "office": "job work", "omelette": "egg", "ongoing": "project work",
+    "order": "collect errand pick", "owned": "device kit own possession",
+    "oyster": "seafood shellfish", "pal": "friend", "paperback": "book bookshop",
+    "parcel": "collect errand order pick", "partner": "husband married spous wife",
+    "party": "birthday celebration", "pasta": "gluten wheat", "pastry": "bakery cake",
+    "patissery": "bakery cake", "peaceful": "loud noise noisy quiet", "peanut": "almond nut walnut",
+    "pedal": "bicycle bike cycling ride", "pescatarian": "diet dietary eat food",
+    "pet": "cat dog vet", "pharmacy": "prescription", "phonograph": "record turntable",
+    "photo": "camera", "photograph": "camera", "photography": "camera", "physician": "doctor",
+    "physio": "physiotherapist", "physiotherapy": "physiotherapist", "piano": "instrument music",
+    "pick": "collect errand order", "pickup": "collect errand order pick",
+    "picnic": "dinner eat food meal", "pilate": "yoga", "pint": "bar beer drink pub wine",
+    "pizza": "gluten wheat", "place": "restaurant venue", "plane": "airport flight",
+    "plant": "garden", "plate": "dinner eat food meal", "platter": "dinner eat food meal",
+    "playlist": "band listening music", "plumber": "boiler heating", "poison": "allergic allergy",
+    "policy": "insurance", "pool": "swim swimming", "possess": "device kit own possession",
+    "possession": "device kit own", "praline": "almond nut peanut walnut",
+    "prawn": "seafood shellfish", "prescription": "pharmacy",
+    "present": "birthday gift hinting wishlist", "price": "budget money",
+    "product": "device kit own possession", "profession": "job office work", "project": "work",
+    "promise": "agreed commitment errand todo", "promised": "agreed commitment errand promise todo",
+    "promising": "agreed commitment errand promise todo", "pub": "bar beer drink wine",
+    "pudding": "bakery cake", "puncture": "bicycle bike cycling ride", "puppy": "cat dog pet vet",
+    "puzzle": "game", "quiet": "loud noise noisy", "quiff": "barber hair haircut hairdresser salon",
+    "racket": "squash tennis", "radiator": "boiler heating", "rail": "station train",
+    "railway": "station train", "rain": "weather", "rainy": "weather",
+    "reaction": "allergic allergy", "read": "book bookshop", "reading": "book bookshop",
+    "recipe": "dinner eat food meal", "record": "turntable",
+    "refreshment": "beverage coffee drink tea", "regularly": "habit routine schedule weekly",
+    "related": "family relationship", "relation": "family relationship", "relationship": "family",
+    "relative": "family relationship", "reminder": "commitment errand todo", "rent": "landlord",
+    "repair": "bicycle bike car device service", "reservation": "dinner eat restaurant venue",
+    "reserve": "restaurant venue", "residence": "address flat home hous",
+    "restaurant": "dinner eat lunch meal place venue",
+    "restriction": "allergic allergy diet dietary eat", "ride": "bicycle bike cycling",
+    "rider": "bicycle bike cycling ride", "riding": "bicycle bike cycling ride",
+    "ritual": "habit routine schedule weekly", "road": "street",
+    "roast": "beverage cafe coffee drink", "rock": "boulder climb climbing gym",
+    "rode": "bicycle bike cycling ride", "roommate": "flatmate",
+    "rope": "boulder climb climbing gym", "rose": "florist flower",
+    "routine": "habit schedule weekly", "rucksack": "backpack bag", "rugby": "football sport team",
+    "run": "marathon running", "runner": "marathon run running", "running": "marathon run",
+    "saddle": "bicycle bike cycling ride", "safe": "allergic allergy", "sail": "boat sailing yacht",
+    "sailing": "boat yacht", "salary": "budget money", "salon": "barber hair haircut hairdresser",
+    "satay": "almond nut peanut walnut", "saturday": "sunday", "sauce": "dinner eat food meal",
+    "scallop": "seafood shellfish", "schedule": "appointment habit meeting routine weekly",
+    "school": "university", "scissor": "hair hairdresser salon", "screening": "cinema film",
+    "scrub": "cleaning", "scruffy": "barber hair haircut hairdresser salon", "seafood": "shellfish",
+    "seed": "sesame", "sensitivity": "allergic allergy",
+    "serial": "bicycle bike car device repair service", "service": "bicycle bike car device repair",
+    "servicing": "bicycle bike car device repair service",
+    "session": "exercise fitness gym sport training", "shade": "colour",
+    "shave": "barber hair haircut hairdresser salon", "shellfish": "seafood",
+    "shop": "bakery birthday gift hinting present store wishlist",
+    "shopping": "birthday gift hinting present wishlist", "shrimp": "seafood shellfish",
+    "sibling": "brother sister", "sick": "allergic allergy", "silent": "loud noise noisy quiet",
+    "sing": "band listening music", "singer": "band listening music",
+    "sip": "beverage coffee drink tea", "sister": "brother", "sleep": "bed", "smartphone": "phone",
+    "smoke": "smoking", "smoothy": "drink juice water", "snack": "dinner eat food meal",
+    "soccer": "football sport team", "society": "club membership", "soda": "drink juice water",
+    "son": "child daughter", "song": "band listening music", "soundtrack": "band listening music",
+    "soya": "milk soy", "spare": "bicycle bike cycling ride", "speak": "language",
+    "spice": "dinner eat food meal", "spoil": "birthday gift hinting present wishlist",
+    "sport": "exercise fitness football gym team training", "spot": "place restaurant venue",
+    "spous": "husband married partner wife", "squash": "tennis",
+    "squat": "exercise fitness gym sport training", "station": "train", "stay": "hotel",
+    "stocking": "birthday gift hinting present wishlist",
+    "stolen": "bicycle bike car device repair service", "store": "bakery shop",
+    "strawberry": "kiwi", "stretch": "yoga", "stroll": "hiking walking",
+    "stylist": "barber hair haircut hairdresser salon", "suit": "cleaning laundry",
+    "suitcase": "backpack bag", "sunday": "saturday", "sunny": "weather",
+    "supermarket": "bakery shop store", "supervisor": "boss manager",
+    "supper": "dinner eat lunch meal restaurant venue",
+    "surprise": "birthday gift hinting present wishlist",
+    "sweat": "exercise fitness gym sport training", "swell": "allergic allergy",
+    "swim": "pool swimming", "swimmer": "pool swim swimming", "swimming": "pool swim",
+    "table": "dinner eat restaurant venue", "tablet": "computer laptop", "tahini": "sesame",
+    "takeaway": "dinner eat restaurant venue", "tandem": "bicycle bike cycling ride",
+    "task": "agreed commitment errand project promise todo work", "tea": "beverage coffee drink",
+    "team": "club football membership sport", "teammate": "colleague",
+    "teapot": "beverage drink tea", "teeth": "dentist", "tenancy": "landlord rent",
+    "tenant": "landlord rent", "tennis": "squash", "tent": "camping",
+    "thank": "birthday gift hinting present wishlist", "theatre": "cinema film",
+    "theft": "bicycle bike car device repair service", "thirst": "beverage coffee drink tea",
+    "thirsty": "beverage coffee drink tea", "tidy": "cleaning", "tidying": "cleaning",
+    "till": "birthday gift hinting present wishlist", "timetable": "habit routine schedule weekly",
+    "tire": "bicycle bike cycling ride", "todo": "agreed commitment errand promise", "tofu": "soy",
+    "tooth": "dentist", "tour": "travel trip visited", "tourism": "travel trip visited",
+    "town": "city", "train": "exercise fitness gym sport station training",
+    "trainer": "exercise fitness gym sport training", "training": "exercise fitness gym sport",
+    "trattoria": "dinner eat restaurant venue", "travel": "trip visited",
+    "travelled": "travel trip visited", "traveller": "travel trip visited",
+    "travelling": "travel trip visited", "treadmill": "exercise fitness gym sport training",
+    "treat": "birthday gift hinting present wishlist", "treatment": "medicine",
+    "trek": "hiking walking", "trigger": "allergic allergy",
+    "trim": "barber hair haircut hairdresser salon",
+    "trimming": "barber hair haircut hairdresser salon", "trip": "travel visited",
+    "tune": "band listening music", "turn": "birthday celebration",
+    "turning": "birthday celebration", "turntable": "record", "tutor": "teacher",
+    "tyre": "bicycle bike cycling ride", "university": "school",
+    "unwrap": "birthday gift hinting present wishlist", "vacation": "travel trip visited",
+    "vacuum": "cleaning", "vegan": "diet dietary eat food", "vegetarian": "diet dietary eat food",
+    "vehicle": "car drive", "velo": "bicycle bike cycling ride",
+    "venue": "dinner eat place restaurant", "vet": "cat dog pet", "village": "city town",
+    "vinyl": "record turntable", "violin": "instrument music", "visit": "travel trip visited",
+    "visited": "travel trip", "wage": "budget money",
+    "waiter": "dinner eat food meal restaurant venue", "waiting": "collect errand order pick",
+    "waitress": "dinner eat food meal", "walk": "hiking walking", "walking": "hiking",
+    "wall": "boulder climb climbing gym", "walnut": "almond nut peanut",
+    "warranty": "bicycle bike car device repair service", "water": "drink juice",
+    "wedding": "anniversary married", "weekend": "saturday sunday",
+    "weekly": "habit routine schedule", "weight": "exercise fitness gym sport training",
+    "wheat": "gluten", "wheel": "bicycle bike cycling ride", "wheeler": "bicycle bike cycling ride",
+    "whisky": "bar beer drink pub wine", "wife": "husband married partner spous",
+    "wine": "bar beer drink pub", "wish": "birthday gift hinting present want wishlist",
+    "wishlist": "birthday gift hinting present want", "work": "commuting job office project",
+    "working": "project work", "workmate": "colleague",
+    "workout": "exercise fitness gym sport training",
+    "wrap": "birthday gift hinting present wishlist", "wristwatch": "watch",
+    "xma": "birthday gift hinting present wishlist", "yacht": "boat sailing",
+    "yearn": "want wishlist", "yoghurt": "dairy lactose milk", "yogurt": "dairy lactose milk"
+}'::jsonb;
+COMMENT ON FUNCTION mnemo._related_g_to_z() IS
+    'The part of _related_words for words from g to z.';
+
+CREATE FUNCTION mnemo._related_words()
+RETURNS jsonb
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN mnemo._related_a_to_f() || mnemo._related_g_to_z();
+COMMENT ON FUNCTION mnemo._related_words() IS
+    'English words, as _terms folds them, each with the words, spaces between, that a record about '
+    'the same thing is likely to have. A constant.';
+
+-- part: 727_question_words.sql
+CREATE FUNCTION mnemo._conversation_words()
+RETURNS text[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN string_to_array(
+    'able absolutely according across actually advice advise afraid afternoon against ago agree'
+    ' ah ahead allow allowed alone along already alright although amazing among amount announce'
+    ' answer anybody anymore anyway anywhere apart apparently appear appreciate approach area'
+    ' around arrive aside asking assume attempt attention autumn aware away awesome bad'
+    ' basically bear beat became becaus become began begin behind believe belong below beneath'
+    ' beside between beyond big bit book booked booking both bother bring brought busy buying'
+    ' call called calling care careful carry case catch caught caus certain certainly chance'
+    ' change check choice choose chose chosen claim clear clearly close closest comfortable'
+    ' coming common compare completely concern confirm confused consider constantly contain'
+    ' continue convince correct correctly count couple course cover currently dare date day dead'
+    ' deal dear decent decide decided decision deep definitely depend describe deserve despite'
+    ' detail determine die differ difference different difficult direct directly discover'
+    ' discuss doing doubt dozen drive driving drop drove due during eager early easily easy eh'
+    ' either else elsewhere end ended enough entire entirely especially essentially even evening'
+    ' event eventually everybody everywhere exact exactly example except excited exist expect'
+    ' explain express extra extremely fact fail fair fairly fall familiar fancy far fast feel'
+    ' feeling felt fetching few figure final finally finding fine finish first fit fix follow'
+    ' fond forever forget forgot forgotten form former forty forward free frequently front full'
+    ' fully fun funny further future gather general generally getting giving glad gladly gotta'
+    ' grab guess hand handle handy hang happen happened happening happy hard hardly hate head'
+    ' heading hear heard heavy hell hello help helpful hey hi hint hmm hold honest honestly hope'
+    ' hoping hour huge hungry hurry idea ideal ideally imagine immediately important impossible'
+    ' impress include indeed info inform information inside instance instead intend intention'
+    ' interested interesting involve issue item join joke keen keep kept key kidding kindly'
+    ' knowing large last late lately later latest lead lean learn least leave left less letting'
+    ' level likely liking limit line list listed little live load long longer looking lose lost'
+    ' loud low lucky main mainly maintain making manage mark matter maybe mean meant meanwhile'
+    ' mention mentioned mere mess message middle mind minute miss missed missing mistake mix'
+    ' moment month morning mostly move naturally near nearby nearest nearly necessarily'
+    ' necessary neither next nice night nobody none noon normal normally note notice nowaday'
+    ' nowhere obvious obviously occasion occasionally odd offer oh ok okay once opinion option'
+    ' original otherwise ought outside overall owe pack packing particular particularly pass'
+    ' past perfect perfectly perhap personal personally pick picked piece place plain plan'
+    ' planned planning plenty plus point pop position possible possibly potential practically'
+    ' preferably preference preferred present pretty previous previously probably problem proper'
+    ' properly provide pull purpose push putting question quick quickly quiet quite random'
+    ' rather rave reach react read ready real realise realiz reason recent recently recommend'
+    ' recommendation refer regard regarding regular regularly related reliable reliably rely'
+    ' remain reminder reply request require reserve reserved respond rest result review right'
+    ' rough roughly round rule running rush sake satisfied save saying scratch second seeing'
+    ' seem seemed select send sense sensible separate serious seriously set settle settled'
+    ' several share short shortly shot showing side sign similar simple simply since single sit'
+    ' situation slightly slow slowly small smart smile somebody somehow sometime somewhat'
+    ' somewhere soon sorry sound space speak special specific specifically spend spoke spot'
+    ' spring stand standard start started state stay stick stop stopping straight strange stuck'
+    ' stupid such suddenly suggest suggestion suit suitable suited summer suppose supposed sure'
+    ' surely surprise suspect swear sweet swing switch taking talk talking telling tend term'
+    ' test thank therefore thinking third though three thrilled throw till today together'
+    ' tomorrow tonight top total totally touch toward track tricky tried trouble true trust'
+    ' trusty truth try trying turn twice two typical typically ultimately under understand'
+    ' understood unless until unusual upon upset urgent useful various via view visit vital wait'
+    ' waiting walk wanna wanting warn wasted watch week weekday weekend weird whatever whenever'
+    ' wherever whether whichever while whilst whoever whole willing winter wise wish within'
+    ' without won wonder wonderful wondering word work worked working world worry worse worst'
+    ' worth wow wrap write wrong year yes yesterday young', ' ');
+COMMENT ON FUNCTION mnemo._conversation_words() IS
+    'English words, as _terms folds them, that carry a conversation and seldom its subject: they '
+    'ask for something only where a question has no other words.';
+
+CREATE FUNCTION mnemo._word_forms(
+    p_word text
+)
+RETURNS text[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE
+    WHEN p_word COLLATE "C" !~ '^[a-z]{4,}$' THEN '{}'::text[]
+    WHEN p_word COLLATE "C" ~ 'ing$' THEN
+        CASE WHEN p_word COLLATE "C" ~ '[a-z]{2}(bb|dd|ff|gg|mm|nn|pp|rr|tt)ing$'
+        THEN ARRAY[left(p_word, -4)]
+        ELSE ARRAY[left(p_word, -3), left(p_word, -3) || 'e'] END
+    WHEN p_word COLLATE "C" ~ 'e[dr]$' THEN
+        CASE WHEN p_word COLLATE "C" ~ '[a-z]{2}(bb|dd|ff|gg|mm|nn|pp|rr|tt)e[dr]$'
+        THEN ARRAY[left(p_word, -3), left(p_word, -2) || 'ing']
+        ELSE ARRAY[left(p_word, -1), left(p_word, -2), left(p_word, -2) || 'ing'] END
+    WHEN p_word COLLATE "C" ~ 'e$' THEN ARRAY[left(p_word, -1) || 'ing', p_word || 'd']
+    WHEN p_word COLLATE "C" ~ '[^aeiou][aeiou][bdgmnprt]$'
+    THEN ARRAY[p_word || right(p_word, 1) || 'ing', p_word || 'ing']
+    ELSE ARRAY[p_word || 'ing', p_word || 'ed'] END;
+COMMENT ON FUNCTION mnemo._word_forms(text) IS
+    'Other forms that an English word may have, besides plurals: climb for climbing, climbing for '
+    'climb, both for climber and climbed; some are no words. Empty for words of fewer than four '
+    'letters or of other letters. NULL gives NULL. Raises nothing.';
+
+CREATE FUNCTION mnemo._question_terms(
+    p_text text
+)
+RETURNS TABLE (
+    place bigint,
+    word text,
+    strength integer,
+    form text,
+    term bigint,
+    factor double precision,
+    evidence double precision
+)
+LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 40
+BEGIN ATOMIC
+    SELECT f.place, f.word, f.strength, f.form, mnemo._hash64(f.form), max(f.factor),
+           max(f.evidence)
+      FROM (
+        SELECT w.place, w.word, w.strength, o.form, o.factor, o.evidence
+          FROM (
+            SELECT u.word, min(u.place) AS place,
+                   CASE WHEN u.word COLLATE "C" = ANY (mnemo._weak_words()) THEN 0
+                   WHEN u.word COLLATE "C" = ANY (mnemo._conversation_words()) THEN 1
+                   ELSE 2 END AS strength
+              FROM unnest(mnemo._terms(p_text)) WITH ORDINALITY AS u(word, place)
+             WHERE u.word COLLATE "C" <> ALL (mnemo._stop_words())
+             GROUP BY u.word
+          ) AS w
+          CROSS JOIN LATERAL (
+            SELECT w.word AS form, 1.0::double precision AS factor,
+                   1.0::double precision AS evidence
+            UNION ALL
+            SELECT v.form, 0.85, 0.9
+              FROM unnest(mnemo._word_forms(w.word)) AS v(form)
+             WHERE w.strength > 0
+            UNION ALL
+            SELECT r.form, 0.5, 0.72
+              FROM unnest(w.word || mnemo._word_forms(w.word)) AS v(form)
+              CROSS JOIN LATERAL unnest(string_to_array(
+                    mnemo._related_words() ->> v.form, ' ')) AS r(form)
+             WHERE w.strength > 0
+          ) AS o
+      ) AS f
+     GROUP BY f.place, f.word, f.strength, f.form;
+END;
+COMMENT ON FUNCTION mnemo._question_terms(text) IS
+    'What may answer each word of a question, stop words aside. place: of the word. strength: 2 a '
+    'word that asks for something; 1 a word of _conversation_words, which does so only where there '
+    'is no other; 0 a word of _weak_words, which never does. form: the word itself, another form '
+    'of it or a related word; term its hash. factor: what a hit of it counts in ranking (1 the word, 0.85 '
+    'a form, 0.5 a related word). evidence: how far a hit shows that the record speaks of what the '
+    'word asks for (1, 0.9, 0.72). No row for a text without words.';
+
+CREATE FUNCTION mnemo._meant_person(
+    p_text text
+)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE
+    WHEN mnemo._terms(p_text) && ARRAY['she', 'her', 'he', 'him', 'his', 'wife', 'husband', 'spous',
+        'fiancee', 'fiance', 'girlfriend', 'boyfriend', 'hubby', 'missu']::text[] THEN 'partner'
+    WHEN mnemo._terms(p_text) && ARRAY['i', 'me', 'my', 'mine', 'myself', 'we', 'us', 'our',
+        'user']::text[] THEN 'user' END;
+COMMENT ON FUNCTION mnemo._meant_person(text) IS
+    'Whom a text means that names nobody: partner for a pronoun of the third person or a word for '
+    'a spouse, that is the one subject that has a name of _partner_names; user for the first '
+    'person; else NULL. NULL for NULL.';
+
+CREATE FUNCTION mnemo._partner_names()
+RETURNS text[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ARRAY['wife', 'husband', 'spous', 'fiancee', 'fiance', 'girlfriend', 'boyfriend', 'partner']
+    ::text[];
+COMMENT ON FUNCTION mnemo._partner_names() IS
+    'Names, as _fold_name gives them, of the person that she or he means where nobody is named, '
+    'best first: the first that exactly one subject has.';
+
 -- part: 900_grants.sql
 -- Default privileges of the installing role may have opened what was just created.
 DO $grants$
