@@ -99,8 +99,22 @@ COMMENT ON FUNCTION mnemo._pair_term(text, text) IS
     'The term of the records about a subject, given as _fold_name gives it, with a canonical '
     'predicate. NULL where one of them is.';
 
+CREATE FUNCTION mnemo._own_term(
+    p_about bigint,
+    p_word bigint
+)
+RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+-- Turned by 17 bits, so that the two do not change places.
+RETURN ((p_about << 17) | ((p_about >> 47) & 131071)) # p_word;
+COMMENT ON FUNCTION mnemo._own_term(bigint, bigint) IS
+    'The term of the records about a subject (p_about: _about_term) that have a word (p_word: its '
+    'hash) in their predicate, tags or aliases. NULL where one of them is.';
+
 CREATE FUNCTION mnemo._facet_terms(
     p_record mnemo.memory,
+    p_words bigint[],
+    p_word_weights integer[],
     OUT terms bigint[],
     OUT weights integer[]
 )
@@ -115,6 +129,8 @@ BEGIN
                   FROM unnest(coalesce(p_record.subject, '') || p_record.aliases
                         || p_record.entities) WITH ORDINALITY AS u(name, place)
             ))), E'\n')) WITH ORDINALITY AS n(name, place)
+    ), subject AS MATERIALIZED (
+        SELECT n.name, mnemo._about_term(n.name) AS about FROM name AS n WHERE n.place = 1
     )
     SELECT array_agg(f.term ORDER BY f.term), array_agg(f.weight ORDER BY f.term)
       INTO terms, weights
@@ -128,18 +144,24 @@ BEGIN
          GROUP BY n.name
         UNION ALL
         SELECT t.term, 10
-          FROM (SELECT n.name FROM name AS n WHERE n.place = 1) AS s
+          FROM subject AS s
           CROSS JOIN unnest(ARRAY[
-                mnemo._about_term(s.name), mnemo._attribute_term(p_record.predicate),
+                s.about, mnemo._attribute_term(p_record.predicate),
                 mnemo._pair_term(s.name, p_record.predicate)
             ]) AS t(term)
          WHERE t.term IS NOT NULL
+        UNION ALL
+        SELECT mnemo._own_term(s.about, w.term), w.weight
+          FROM subject AS s
+          CROSS JOIN unnest(p_words, p_word_weights) AS w(term, weight)
+         WHERE s.about IS NOT NULL
       ) AS f;
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._facet_terms(mnemo.memory) IS
+COMMENT ON FUNCTION mnemo._facet_terms(mnemo.memory, bigint[], integer[]) IS
     'The terms of a record''s facets: of each of its names (weight 30 as subject, 20 as alias, 10 as '
-    'entity), of its subject, of its predicate and of both. NULL for none.';
+    'entity), of its subject, of its predicate and of both, and of its subject with each of the words '
+    'given. NULL for none.';
 
 CREATE FUNCTION mnemo._record_terms(
     p_record mnemo.memory,
@@ -150,25 +172,29 @@ CREATE FUNCTION mnemo._record_terms(
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
+DECLARE
+    v_words bigint[];
+    v_word_weights integer[];
 BEGIN
     SELECT coalesce(array_agg(h.hash ORDER BY h.hash), '{}'),
            coalesce(array_agg(h.weight ORDER BY h.hash), '{}'),
-           coalesce(sum(h.occurrences), 0)
-      INTO terms, weights, length
+           coalesce(sum(h.occurrences), 0),
+           array_agg(h.hash) FILTER (WHERE h.facet), array_agg(h.weight) FILTER (WHERE h.facet)
+      INTO terms, weights, length, v_words, v_word_weights
       FROM (
-        SELECT mnemo._hash64(t.term) AS hash, t.weight, t.occurrences
+        SELECT mnemo._hash64(t.term) AS hash, t.weight, t.occurrences, t.facet
           FROM (
             SELECT u.term, least(sum(f.weight), 1000000)::integer AS weight,
-                   count(*) AS occurrences
+                   count(*) AS occurrences, bool_or(f.facet) AS facet
               FROM (VALUES
-                    (10, p_record.content),
-                    (30, p_record.subject),
-                    (30, array_to_string(p_record.entities, ' ')),
-                    (25, array_to_string(p_record.aliases, ' ')),
-                    (22, p_record.predicate),
-                    (20, array_to_string(p_record.tags, ' ')),
-                    (15, p_record.location)
-                ) AS f(weight, words)
+                    (10, p_record.content, false),
+                    (30, p_record.subject, false),
+                    (30, array_to_string(p_record.entities, ' '), false),
+                    (25, array_to_string(p_record.aliases, ' '), true),
+                    (22, p_record.predicate, true),
+                    (20, array_to_string(p_record.tags, ' '), true),
+                    (15, p_record.location, false)
+                ) AS f(weight, words, facet)
               CROSS JOIN LATERAL unnest(mnemo._terms(f.words)) AS u(term)
              WHERE f.words <> '' AND u.term COLLATE "C" <> ALL (mnemo._stop_words())
              GROUP BY u.term
@@ -181,12 +207,12 @@ BEGIN
     THEN
         SELECT _record_terms.terms || f.terms, _record_terms.weights || f.weights
           INTO terms, weights
-          FROM mnemo._facet_terms(p_record) AS f;
+          FROM mnemo._facet_terms(p_record, v_words, v_word_weights) AS f;
     END IF;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._record_terms(mnemo.memory) IS
     'The hashes of a record''s terms, the weight of each in tenths (subject and entities 30, aliases '
     '25, predicate 22, tags 20, location 15, content 10, summed over occurrences), and the number of '
-    'words; then the terms of _facet_terms, which count as no words. Of more than 20,000 terms of words '
-    'the heaviest are kept. Empty for a redacted record.';
+    'words; then the terms of _facet_terms, which count as no words. Of more than 20,000 terms of '
+    'words the heaviest are kept. Empty for a redacted record.';

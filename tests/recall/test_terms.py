@@ -120,6 +120,11 @@ def test_a_record_is_weighted_by_field(tx: psycopg.Connection) -> None:
             "name tea": 30, "name green tea": 20, "name ann": 10, "about tea": 10,
             "attribute tea_order": 10, "pair tea_order tea": 10,
         }.items()
+    } | {
+        scalar(
+            tx, "SELECT mnemo._own_term(mnemo._hash64('about tea'), mnemo._hash64(%s))", word
+        ): round(10 * expected.weights[word])
+        for word in ("tea", "order", "tea_order", "green", "x", "y")
     }  # fmt: skip
     assert dict(zip(seen[0], seen[1], strict=True)) == hashes
     assert seen[2] == expected.length

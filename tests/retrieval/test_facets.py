@@ -58,12 +58,17 @@ def facets(conn: psycopg.Connection, memory: UUID) -> dict[str, int]:
         "SELECT coalesce(t.text, 'unknown'), v.weight"
         " FROM (SELECT unnest(terms) AS term, unnest(weights) AS weight FROM mnemo.term_vector"
         "        WHERE memory_id = %s) AS v"
-        " LEFT JOIN unnest(%s::text[]) AS t(text) ON mnemo._hash64(t.text) = v.term"
+        " LEFT JOIN (SELECT f AS text, mnemo._hash64(f) AS term FROM unnest(%s::text[]) AS f"
+        "   UNION ALL SELECT s || ' + ' || w,"
+        "     mnemo._own_term(mnemo._hash64('about ' || s), mnemo._hash64(w))"
+        "     FROM unnest(%s::text[]) AS s,"
+        "          unnest(ARRAY['venue', 'wife', 'quiet', 'place', 'x']) AS w"
+        " ) AS t ON t.term = v.term"
         " WHERE NOT v.term = ANY (ARRAY(SELECT mnemo._hash64(w)"
         "   FROM mnemo.memory AS m, unnest(mnemo._terms(concat_ws(' ', m.content, m.subject,"
         "     m.predicate, array_to_string(m.entities, ' '), array_to_string(m.aliases, ' '))))"
         "     AS w WHERE m.id = %s))",
-        [memory, texts, memory],
+        [memory, texts, list(names), memory],
     ).fetchall()
     assert len(dict(found)) == len(found)
     return dict(found)
@@ -88,6 +93,7 @@ def test_terms_of_facets(db: psycopg.Connection) -> None:
     assert facets(db, made) == {
         "name rhea": 30, "name wife": 20, "name quiet place": 20, "name user": 10,
         "about rhea": 10, "attribute venue": 10, "pair venue rhea": 10,
+        "rhea + venue": 22, "rhea + wife": 55, "rhea + quiet": 25, "rhea + place": 25,
     }  # fmt: skip
     bare = row(db, "remember", content="plain words", agent_id="ana")["id"]
     assert facets(db, bare) == {}
