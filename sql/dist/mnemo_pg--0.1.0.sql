@@ -4198,10 +4198,11 @@ CREATE TABLE mnemo.vector_model (
 );
 COMMENT ON TABLE mnemo.vector_model IS
     'The embedding models of this database, see mnemo.enable_vectors. The vectors of a model are in '
-    'table vectors_SUFFIX, which only its functions _vector_..._SUFFIX read and write.';
+    'tables vectors_SUFFIX (of memories) and vectors_SUFFIX_plans, which only its functions '
+    '_vector_..._SUFFIX read and write.';
 COMMENT ON COLUMN mnemo.vector_model.name IS 'Name of the model, compared exactly.';
 COMMENT ON COLUMN mnemo.vector_model.suffix IS
-    'What the names of its table and functions end in: 64 bits of SHA-256 of the name.';
+    'What the names of its tables and functions have in them: 64 bits of SHA-256 of the name.';
 COMMENT ON COLUMN mnemo.vector_model.dimensions IS 'Numbers in a vector.';
 COMMENT ON COLUMN mnemo.vector_model.distance IS 'cosine, l2 or inner_product.';
 COMMENT ON COLUMN mnemo.vector_model.rules_version IS
@@ -6043,7 +6044,7 @@ RETURN ARRAY[
     'confidence', 'status', 'valid_from', 'valid_to', 'temporal_scope', 'embedding', 'model'
 ];
 COMMENT ON FUNCTION mnemo._change_keys() IS
-    'What mnemo.update_memory can change of a memory; of a plan tags, ttl and scope alone.';
+    'What mnemo.update_memory can change of a memory; of a plan tags, ttl, scope and embedding.';
 
 CREATE FUNCTION mnemo._within(
     p_parameter text,
@@ -6131,14 +6132,14 @@ BEGIN
     IF v_is_plan THEN
         SELECT k.key INTO v_key
           FROM jsonb_object_keys(p_changes) AS k(key)
-         WHERE k.key NOT IN ('tags', 'ttl', 'scope')
+         WHERE k.key NOT IN ('tags', 'ttl', 'scope', 'embedding', 'model')
          ORDER BY k.key
          LIMIT 1;
         IF FOUND THEN
             problem := mnemo._argument('p_changes',
                 'p_changes: ' || v_key || ' of a plan cannot be changed',
-                'remember the plan anew with mnemo.remember_plan; tags, ttl and scope can be '
-                'changed');
+                'remember the plan anew with mnemo.remember_plan; tags, ttl, scope and embedding can '
+                'be changed');
             RETURN;
         END IF;
     END IF;
@@ -6345,7 +6346,8 @@ BEGIN
     v_after := v_changed.record;
     IF v_after IS NOT DISTINCT FROM v_before THEN
         PERFORM mnemo._store_embedding(
-            p_changes ->> 'embedding', p_changes ->> 'model', v_before.org_id, v_before.id);
+            p_changes ->> 'embedding', p_changes ->> 'model', v_before.org_id, v_before.id,
+            v_before.tags @> ARRAY[mnemo._reserved_tag()]);
         RETURN QUERY
         SELECT v_before.id, v_before.version,
                CASE WHEN p_changes ? 'embedding' THEN 'updated' ELSE 'unchanged' END;
@@ -6369,7 +6371,8 @@ BEGIN
         PERFORM mnemo._drop_embeddings(v_after.org_id, ARRAY[v_after.id]);
     END IF;
     PERFORM mnemo._store_embedding(
-        p_changes ->> 'embedding', p_changes ->> 'model', v_after.org_id, v_after.id);
+        p_changes ->> 'embedding', p_changes ->> 'model', v_after.org_id, v_after.id,
+        v_after.tags @> ARRAY[mnemo._reserved_tag()]);
     RETURN QUERY
     SELECT v_after.id, v_after.version,
            CASE WHEN v_after.quarantined THEN 'quarantined' ELSE 'updated' END;
@@ -6380,7 +6383,7 @@ COMMENT ON FUNCTION mnemo.update_memory(uuid, jsonb, bigint, text, text) IS
     'metadata (as a whole), memory_type, consolidation_state (a live one), kind, subject, '
     'predicate, entities, aliases, location, confidence, status, valid_from, valid_to, '
     'temporal_scope, ttl (from now; null: for ever), scope (never from or to global; private ends '
-    'all grants), embedding, model; of a plan tags, ttl and scope. The record keeps its id, owner, source and grants; '
+    'all grants), embedding, model; of a plan tags, ttl, scope and embedding. The record keeps its id, owner, source and grants; '
     'version grows by one. Where its words change, created_at becomes now and what it said before '
     'is kept as an archived record, prev_version_id, which nothing recalls. Another content ends its '
     'embeddings; embedding (with model) gives it one, alone without a new version or event, so that '
@@ -8087,15 +8090,28 @@ COMMENT ON FUNCTION mnemo._term_score(double precision, integer, integer, double
 
 -- part: 490_vector_models.sql
 -- pgvector is found when a model is enabled, wherever it is installed. What touches its types are
--- four functions a model with SQL-standard bodies, which keep types and operators by identity:
+-- seven functions a model with SQL-standard bodies, which keep types and operators by identity:
 -- neither search_path nor a move of pgvector to another schema matters to them. They use nothing of
--- this schema but the model's table, so an update of mnemo_pg is free to change all else.
+-- this schema but the model's tables, so an update of mnemo_pg is free to change all else.
+--
+-- Vectors of plans have a table and an index of their own: neither plans near a question cost the
+-- recall of memories anything, nor memories that of plans.
 
 CREATE FUNCTION mnemo._vector_rules_version() RETURNS integer
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN 1;
+RETURN 2;
 COMMENT ON FUNCTION mnemo._vector_rules_version() IS
-    'Version of what _make_vector_functions makes; raised whenever that changes.';
+    'Version of what _make_vector_objects makes; raised whenever that changes.';
+
+CREATE FUNCTION mnemo._vector_table(
+    p_model mnemo.vector_model,
+    p_plans boolean
+)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN 'vectors_' || (p_model).suffix || CASE WHEN p_plans THEN '_plans' ELSE '' END;
+COMMENT ON FUNCTION mnemo._vector_table(mnemo.vector_model, boolean) IS
+    'Name of the table that holds a model''s vectors of memories, or (p_plans) of plans.';
 
 CREATE FUNCTION mnemo._model_name_problem(
     p_model text
@@ -8201,7 +8217,8 @@ COMMENT ON FUNCTION mnemo._model_problem(text, bigint, text) IS
     'NULL for nothing.';
 
 CREATE FUNCTION mnemo._vector_types(
-    p_model mnemo.vector_model
+    p_model mnemo.vector_model,
+    p_plans boolean
 )
 RETURNS jsonb
 LANGUAGE plpgsql STABLE PARALLEL SAFE
@@ -8214,20 +8231,22 @@ DECLARE
           JOIN pg_namespace AS n ON n.oid = e.extnamespace
          WHERE e.extname = 'vector'
     );
+    -- A threshold must mean the same for every model, so plans are always compared by cosine.
+    v_distance text := CASE WHEN p_plans THEN 'cosine' ELSE p_model.distance END;
     v_half boolean := p_model.dimensions BETWEEN 2001 AND 4000;
     -- What the index holds of a vector: of unit length, halves neither overflow nor underflow.
     v_indexed text := CASE
         WHEN NOT v_half THEN '%2$s'
-        WHEN p_model.distance = 'cosine' THEN '(%1$s.l2_normalize(%2$s))::%1$s.halfvec(%3$s)'
+        WHEN v_distance = 'cosine' THEN '(%1$s.l2_normalize(%2$s))::%1$s.halfvec(%3$s)'
         ELSE '(%2$s)::%1$s.halfvec(%3$s)' END;
 BEGIN
     RETURN jsonb_build_object(
         'schema', v_schema,
         'type', format('%s.vector(%s)', v_schema, p_model.dimensions),
         'operator', format('OPERATOR(%s.%s)', v_schema,
-            CASE p_model.distance WHEN 'cosine' THEN '<=>' WHEN 'l2' THEN '<->' ELSE '<#>' END),
+            CASE v_distance WHEN 'cosine' THEN '<=>' WHEN 'l2' THEN '<->' ELSE '<#>' END),
         'class', format('%s.%s_%s_ops', v_schema, CASE WHEN v_half THEN 'halfvec' ELSE 'vector' END,
-            CASE p_model.distance WHEN 'inner_product' THEN 'ip' ELSE p_model.distance END),
+            CASE v_distance WHEN 'inner_product' THEN 'ip' ELSE v_distance END),
         'column', format(v_indexed, v_schema, 'embedding', p_model.dimensions),
         'entry', format(v_indexed, v_schema, 'e.embedding', p_model.dimensions),
         'asked', format(v_indexed, v_schema,
@@ -8235,9 +8254,10 @@ BEGIN
     );
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._vector_types(mnemo.vector_model) IS
-    'How statements name what a model needs of pgvector: schema, type, operator of its distance, '
-    'operator class and indexed expression of its column (halfvec above 2,000 dimensions).';
+COMMENT ON FUNCTION mnemo._vector_types(mnemo.vector_model, boolean) IS
+    'How statements name what a table of a model needs of pgvector: schema, type, operator of its '
+    'distance (p_plans: cosine), operator class and indexed expression of its column (halfvec above '
+    '2,000 dimensions).';
 
 -- part: 491_vector_objects.sql
 CREATE FUNCTION mnemo._make_vector_functions(
@@ -8248,11 +8268,11 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
-    v_types jsonb := mnemo._vector_types(p_model);
     v_function record;
+    v_name text;
 BEGIN
     FOR v_function IN
-        SELECT f.* FROM (VALUES
+        SELECT f.*, k.plans, mnemo._vector_types(p_model, k.plans) AS types FROM (VALUES
             ('facts', 'p_embedding text',
              'TABLE (dimensions integer, length double precision)',
              'STABLE PARALLEL SAFE ROWS 1',
@@ -8281,23 +8301,26 @@ BEGIN
                ORDER BY %5$s %4$s %6$s',
              'Records of an organisation, and global ones, in the order of the index.')
         ) AS f(name, parameters, result, kind, body, meaning)
+        CROSS JOIN (VALUES (false), (true)) AS k(plans)
+         WHERE f.name <> 'facts' OR NOT k.plans
     LOOP
+        v_name := format('_vector_%s%s_%s', CASE WHEN v_function.plans THEN 'plan' END,
+            v_function.name, p_model.suffix);
         EXECUTE format(
             'CREATE FUNCTION mnemo.%I(%s) RETURNS %s LANGUAGE sql %s BEGIN ATOMIC %s; END',
-            format('_vector_%s_%s', v_function.name, p_model.suffix), v_function.parameters,
-            v_function.result, v_function.kind,
-            format(v_function.body, 'vectors_' || p_model.suffix, v_types ->> 'schema',
-                v_types ->> 'type', v_types ->> 'operator', v_types ->> 'entry',
-                v_types ->> 'asked')
+            v_name, v_function.parameters, v_function.result, v_function.kind,
+            format(v_function.body, mnemo._vector_table(p_model, v_function.plans),
+                v_function.types ->> 'schema', v_function.types ->> 'type',
+                v_function.types ->> 'operator', v_function.types ->> 'entry',
+                v_function.types ->> 'asked')
         );
-        EXECUTE format('COMMENT ON FUNCTION mnemo.%I IS %L',
-            format('_vector_%s_%s', v_function.name, p_model.suffix), v_function.meaning);
+        EXECUTE format('COMMENT ON FUNCTION mnemo.%I IS %L', v_name, v_function.meaning);
     END LOOP;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._make_vector_functions(mnemo.vector_model) IS
-    'Makes the functions of a model, whose table is there: all that names types and operators of '
-    'pgvector.';
+    'Makes the functions of a model, whose tables are there: all that names types and operators of '
+    'pgvector. Those for plans have plan before what they do.';
 
 CREATE FUNCTION mnemo._drop_vector_functions(
     p_model mnemo.vector_model
@@ -8324,58 +8347,67 @@ COMMENT ON FUNCTION mnemo._drop_vector_functions(mnemo.vector_model) IS
     'Drops the functions of a model, those of earlier versions too.';
 
 CREATE FUNCTION mnemo._make_vector_table(
-    p_model mnemo.vector_model
+    p_model mnemo.vector_model,
+    p_plans boolean
 )
 RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
-    v_table text := 'vectors_' || p_model.suffix;
+    v_table text := mnemo._vector_table(p_model, p_plans);
 BEGIN
+    IF to_regclass('mnemo.' || v_table) IS NOT NULL THEN
+        RETURN;
+    END IF;
     EXECUTE format(
         'CREATE TABLE mnemo.%1$I (org_id text NOT NULL, memory_id uuid NOT NULL,'
         ' embedding %4$s NOT NULL, CONSTRAINT %2$I PRIMARY KEY (org_id, memory_id),'
         ' CONSTRAINT %3$I FOREIGN KEY (org_id, memory_id)'
         ' REFERENCES mnemo.memory (org_id, id) ON DELETE CASCADE)',
         v_table, v_table || '_pkey', v_table || '_memory_id_fkey',
-        mnemo._vector_types(p_model) ->> 'type'
+        mnemo._vector_types(p_model, p_plans) ->> 'type'
     );
     -- Statistics would keep what is made of people's words after erasure.
     EXECUTE format('ALTER TABLE mnemo.%I ALTER COLUMN embedding SET STATISTICS 0', v_table);
     EXECUTE format('COMMENT ON TABLE mnemo.%I IS %L', v_table,
-        format('Vectors of model %s, see mnemo.vector_model.', p_model.name));
+        format('Vectors of %s, model %s, see mnemo.vector_model.',
+            CASE WHEN p_plans THEN 'plans' ELSE 'memories' END, p_model.name));
     EXECUTE format('COMMENT ON COLUMN mnemo.%I.org_id IS %L', v_table, 'org_id of the record.');
     EXECUTE format('COMMENT ON COLUMN mnemo.%I.memory_id IS %L', v_table,
         'Id of the record in memory.');
     EXECUTE format('COMMENT ON COLUMN mnemo.%I.embedding IS %L', v_table, 'Vector of its content.');
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._make_vector_table(mnemo.vector_model) IS 'Makes the table of a model.';
+COMMENT ON FUNCTION mnemo._make_vector_table(mnemo.vector_model, boolean) IS
+    'Makes a table of a model where it is missing.';
 
 CREATE FUNCTION mnemo._make_vector_index(
-    p_model mnemo.vector_model
+    p_model mnemo.vector_model,
+    p_plans boolean
 )
 RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
-    v_types jsonb := mnemo._vector_types(p_model);
-    v_index text := format('vectors_%s_embedding_idx', p_model.suffix);
+    v_types jsonb := mnemo._vector_types(p_model, p_plans);
+    v_table text := mnemo._vector_table(p_model, p_plans);
+    v_index text := v_table || '_embedding_idx';
 BEGIN
     IF p_model.dimensions > 4000 OR to_regclass(format('mnemo.%I', v_index)) IS NOT NULL THEN
         RETURN;
     END IF;
-    EXECUTE format('CREATE INDEX %I ON mnemo.%I USING hnsw ((%s) %s)', v_index,
-        'vectors_' || p_model.suffix, v_types ->> 'column', v_types ->> 'class');
+    EXECUTE format('CREATE INDEX %I ON mnemo.%I USING hnsw ((%s) %s)', v_index, v_table,
+        v_types ->> 'column', v_types ->> 'class');
     IF v_types ->> 'column' <> 'embedding' THEN
         EXECUTE format('ALTER INDEX mnemo.%I ALTER COLUMN 1 SET STATISTICS 0', v_index);
     END IF;
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._make_vector_index(mnemo.vector_model) IS
-    'Makes the index of a model where it is missing; pgvector has none above 4,000 dimensions.';
+COMMENT ON FUNCTION mnemo._make_vector_index(mnemo.vector_model, boolean) IS
+    'Makes the index of a table of a model where it is missing; pgvector has none above 4,000 '
+    'dimensions.';
 
 CREATE FUNCTION mnemo._close_vectors(
     p_model mnemo.vector_model
@@ -8399,7 +8431,8 @@ BEGIN
             UNION ALL
             SELECT 'TABLE ' || c.oid::regclass::text, c.relowner, c.relacl
               FROM pg_class AS c
-             WHERE c.oid = format('mnemo.%I', 'vectors_' || p_model.suffix)::regclass
+              JOIN (VALUES (false), (true)) AS k(plans)
+                ON c.oid = format('mnemo.%I', mnemo._vector_table(p_model, k.plans))::regclass
           ) AS x
          CROSS JOIN aclexplode(x.acl) AS a
           LEFT JOIN pg_roles AS r ON r.oid = a.grantee
@@ -8411,6 +8444,28 @@ END
 $fn$;
 COMMENT ON FUNCTION mnemo._close_vectors(mnemo.vector_model) IS
     'Takes from everybody but the owner what default privileges gave on the objects of a model.';
+
+CREATE FUNCTION mnemo._make_vector_objects(
+    p_model mnemo.vector_model
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_plans boolean;
+BEGIN
+    FOREACH v_plans IN ARRAY ARRAY[false, true] LOOP
+        PERFORM mnemo._make_vector_table(p_model, v_plans);
+        PERFORM mnemo._make_vector_index(p_model, v_plans);
+    END LOOP;
+    PERFORM mnemo._make_vector_functions(p_model);
+    PERFORM mnemo._close_vectors(p_model);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._make_vector_objects(mnemo.vector_model) IS
+    'Makes what is missing of the tables and indexes of a model, and its functions, of which there '
+    'is none.';
 
 -- part: 492_enable_vectors.sql
 CREATE FUNCTION mnemo.enable_vectors(
@@ -8438,18 +8493,16 @@ BEGIN
     VALUES (p_model, encode(substring(sha256(mnemo._utf8(p_model)) FROM 1 FOR 8), 'hex'),
             p_dimensions, p_distance, mnemo._vector_rules_version())
     RETURNING v.* INTO v_model;
-    PERFORM mnemo._make_vector_table(v_model);
-    PERFORM mnemo._make_vector_index(v_model);
-    PERFORM mnemo._make_vector_functions(v_model);
-    PERFORM mnemo._close_vectors(v_model);
+    PERFORM mnemo._make_vector_objects(v_model);
 END
 $fn$;
 COMMENT ON FUNCTION mnemo.enable_vectors(text, bigint, text) IS
-    'Lets records have embeddings of a model: makes a table, an HNSW index and functions for it. '
+    'Lets records have embeddings of a model: makes for it a table and an HNSW index for memories, '
+    'the same for plans, and functions. '
     'Needs pgvector, in whichever schema. p_model: any name, up to 256 characters; several models '
     'can be enabled. p_dimensions: 1 to 16,000; above 2,000 the index holds numbers of half '
     'precision, above 4,000 there is none and every search is exact. p_distance: cosine, l2 or '
-    'inner_product. A model that is enabled with the same arguments is left as it is. What is made '
+    'inner_product, and holds for memories: plans are compared by cosine. A model that is enabled with the same arguments is left as it is. What is made '
     'is no member of the extension: dumps carry it, updates leave it alone, see '
     'mnemo.refresh_models. Level admin only. Errors: 42501 not an administrator, or pgvector''s '
     'schema is closed to the owner; 0A000 no pgvector or too old a version; 22023 bad argument, '
@@ -8465,21 +8518,25 @@ SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_model mnemo.vector_model;
-    v_count bigint := 0;
+    v_table record;
+    v_count bigint;
+    v_sum bigint := 0;
 BEGIN
     PERFORM mnemo._require_admin();
     PERFORM mnemo._raise_problem(mnemo._model_name_problem(p_model));
     LOCK TABLE mnemo.vector_model IN SHARE ROW EXCLUSIVE MODE;
-    DELETE FROM mnemo.vector_model AS v WHERE v.name = p_model RETURNING v.* INTO v_model;
+    SELECT v.* INTO v_model FROM mnemo.vector_model AS v WHERE v.name = p_model;
     IF NOT FOUND THEN
         PERFORM mnemo._raise_problem(mnemo._unknown_model(p_model));
     END IF;
     PERFORM mnemo._drop_vector_functions(v_model);
-    IF to_regclass('mnemo.vectors_' || v_model.suffix) IS NOT NULL THEN
-        EXECUTE format('SELECT count(*) FROM mnemo.%I', 'vectors_' || v_model.suffix) INTO v_count;
-        EXECUTE format('DROP TABLE mnemo.%I', 'vectors_' || v_model.suffix);
-    END IF;
-    RETURN v_count;
+    FOR v_table IN SELECT t.name FROM mnemo._vector_tables() AS t WHERE t.model = v_model.name LOOP
+        EXECUTE format('SELECT count(*) FROM mnemo.%I', v_table.name) INTO v_count;
+        EXECUTE format('DROP TABLE mnemo.%I', v_table.name);
+        v_sum := v_sum + v_count;
+    END LOOP;
+    DELETE FROM mnemo.vector_model AS v WHERE v.name = v_model.name;
+    RETURN v_sum;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo.disable_vectors(text) IS
@@ -8501,12 +8558,7 @@ BEGIN
     FOR v_model IN SELECT v.* FROM mnemo.vector_model AS v ORDER BY v.name LOOP
         PERFORM mnemo._raise_problem(mnemo._server_problem(v_model.dimensions));
         PERFORM mnemo._drop_vector_functions(v_model);
-        IF to_regclass('mnemo.vectors_' || v_model.suffix) IS NULL THEN
-            PERFORM mnemo._make_vector_table(v_model);
-        END IF;
-        PERFORM mnemo._make_vector_index(v_model);
-        PERFORM mnemo._make_vector_functions(v_model);
-        PERFORM mnemo._close_vectors(v_model);
+        PERFORM mnemo._make_vector_objects(v_model);
         UPDATE mnemo.vector_model AS v
            SET rules_version = mnemo._vector_rules_version()
          WHERE v.name = v_model.name;
@@ -8517,7 +8569,7 @@ END
 $fn$;
 COMMENT ON FUNCTION mnemo.refresh_models() IS
     'Makes the functions of every enabled model anew, after an update of mnemo_pg or pgvector, and '
-    'what is missing of its table and index: an index dropped for a bulk load comes back, which '
+    'what is missing of its tables and indexes: an index dropped for a bulk load comes back, which '
     'takes its time. Vectors stay. Returns the number of models. Level admin only. Errors: 42501 '
     'not an administrator, or pgvector''s schema is closed to the owner; 0A000 no pgvector or too '
     'old a version.';
@@ -8640,27 +8692,12 @@ $fn$;
 COMMENT ON FUNCTION mnemo._embedding_problem(text, text) IS
     'The problem of an embedding and its model as callers give them, both or none; NULL for none.';
 
-CREATE FUNCTION mnemo._plan_embedding_problem(
-    p_embedding text,
-    p_model text
-)
-RETURNS mnemo._problem
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE WHEN p_embedding IS NOT NULL OR p_model IS NOT NULL THEN ROW(
-    '55000',
-    CASE WHEN p_embedding IS NOT NULL THEN 'p_embedding' ELSE 'p_model' END
-        || ' cannot be used: plans are matched by their words and have no embeddings',
-    CASE WHEN p_embedding IS NOT NULL THEN 'p_embedding' ELSE 'p_model' END,
-    'leave p_embedding and p_model out'
-)::mnemo._problem END;
-COMMENT ON FUNCTION mnemo._plan_embedding_problem(text, text) IS
-    'The problem of an embedding given with a plan; NULL when none is given.';
-
 CREATE FUNCTION mnemo._store_embeddings(
     p_embeddings text[],
     p_models text[],
     p_org_ids text[],
-    p_ids uuid[]
+    p_ids uuid[],
+    p_plans boolean DEFAULT false
 )
 RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -8683,20 +8720,22 @@ BEGIN
          GROUP BY (m.model).suffix
          ORDER BY (m.model).suffix
     LOOP
-        EXECUTE format('SELECT mnemo.%I($1, $2, $3)', '_vector_store_' || v_batch.suffix)
+        EXECUTE format('SELECT mnemo.%I($1, $2, $3)',
+            CASE WHEN p_plans THEN '_vector_planstore_' ELSE '_vector_store_' END || v_batch.suffix)
           USING v_batch.org_ids, v_batch.ids, v_batch.embeddings;
     END LOOP;
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._store_embeddings(text[], text[], text[], uuid[]) IS
-    'Stores embeddings of records that are written, in place of those of the same model. Parallel '
-    'lists of sound embeddings (NULL: none), models, keys.';
+COMMENT ON FUNCTION mnemo._store_embeddings(text[], text[], text[], uuid[], boolean) IS
+    'Stores embeddings of memories, or (p_plans) of plans, that are written, in place of those of the '
+    'same model. Parallel lists of sound embeddings (NULL: none), models, keys.';
 
 CREATE FUNCTION mnemo._store_embedding(
     p_embedding text,
     p_model text,
     p_org_id text,
-    p_id uuid
+    p_id uuid,
+    p_plan boolean DEFAULT false
 )
 RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -8705,23 +8744,27 @@ AS $fn$
 BEGIN
     IF p_embedding IS NOT NULL THEN
         PERFORM mnemo._store_embeddings(
-            ARRAY[p_embedding], ARRAY[p_model], ARRAY[p_org_id], ARRAY[p_id]);
+            ARRAY[p_embedding], ARRAY[p_model], ARRAY[p_org_id], ARRAY[p_id], p_plan);
     END IF;
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._store_embedding(text, text, text, uuid) IS
-    'Stores the embedding of a record that is written; nothing for NULL.';
+COMMENT ON FUNCTION mnemo._store_embedding(text, text, text, uuid, boolean) IS
+    'Stores the embedding of a record that is written, a plan or not; nothing for NULL.';
 
 -- part: 494_embedding_tables.sql
-CREATE FUNCTION mnemo._made_models() RETURNS SETOF mnemo.vector_model
-LANGUAGE sql STABLE PARALLEL SAFE ROWS 2
+CREATE FUNCTION mnemo._vector_tables()
+RETURNS TABLE (model text, name text)
+LANGUAGE sql STABLE PARALLEL SAFE ROWS 4
 BEGIN ATOMIC
-    SELECT v.* FROM mnemo.vector_model AS v
-     WHERE to_regclass('mnemo.vectors_' || v.suffix) IS NOT NULL
-     ORDER BY v.name;
+    SELECT v.name, mnemo._vector_table(v, k.plans)
+      FROM mnemo.vector_model AS v
+      CROSS JOIN (VALUES (false), (true)) AS k(plans)
+     WHERE to_regclass('mnemo.' || mnemo._vector_table(v, k.plans)) IS NOT NULL
+     ORDER BY v.name, k.plans;
 END;
-COMMENT ON FUNCTION mnemo._made_models() IS
-    'The enabled models whose table is there; all but in a half restored database.';
+COMMENT ON FUNCTION mnemo._vector_tables() IS
+    'The tables of the enabled models, that of memories before that of plans; all but in a half '
+    'restored database.';
 
 CREATE FUNCTION mnemo._drop_embeddings(
     p_org_id text,
@@ -8732,13 +8775,13 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
-    v_model mnemo.vector_model;
+    v_table text;
     v_count bigint;
     v_sum bigint := 0;
 BEGIN
-    FOR v_model IN SELECT m.* FROM mnemo._made_models() AS m LOOP
+    FOR v_table IN SELECT t.name FROM mnemo._vector_tables() AS t LOOP
         EXECUTE format('DELETE FROM mnemo.%I AS e WHERE e.org_id = $1 AND e.memory_id = ANY ($2)',
-            'vectors_' || v_model.suffix) USING p_org_id, p_ids;
+            v_table) USING p_org_id, p_ids;
         GET DIAGNOSTICS v_count = ROW_COUNT;
         v_sum := v_sum + v_count;
     END LOOP;
@@ -8762,20 +8805,23 @@ SET enable_sort = off
 SET jit = off
 AS $fn$
 DECLARE
-    v_model mnemo.vector_model;
+    v_model record;
     v_left bigint := p_limit;
     v_count bigint;
 BEGIN
     FOR v_model IN
-        SELECT m.* FROM mnemo._made_models() AS m
-         WHERE p_after IS NULL OR m.name >= p_after[1]
-         ORDER BY m.name
+        SELECT t.model AS name,
+               string_agg(format('SELECT v.* FROM mnemo.%I AS v', t.name), ' UNION ALL ') AS vectors
+          FROM mnemo._vector_tables() AS t
+         WHERE p_after IS NULL OR t.model >= p_after[1]
+         GROUP BY t.model
+         ORDER BY t.model
     LOOP
         RETURN QUERY EXECUTE format(
-            'SELECT $1, e.org_id, e.memory_id, e.embedding::text FROM mnemo.%I AS e'
+            'SELECT $1, e.org_id, e.memory_id, e.embedding::text FROM (%s) AS e'
             ' WHERE (e.org_id, e.memory_id) > ($2, $3) AND %s'
             ' ORDER BY e.org_id, e.memory_id LIMIT $5',
-            'vectors_' || v_model.suffix,
+            v_model.vectors,
             CASE WHEN p_org_id IS NULL THEN '$4 IS NULL'
                 WHEN NOT p_global THEN 'e.org_id = $4'
                 ELSE 'e.org_id = ''*'' AND EXISTS (SELECT FROM mnemo.memory AS m'
@@ -8834,7 +8880,11 @@ DECLARE
     v_problem mnemo._problem;
 BEGIN
     FOR v_row IN
-        SELECT r.model, r.org_id, r.memory_id, r.embedding, u.place
+        SELECT r.model, r.org_id, r.memory_id, r.embedding, u.place,
+               EXISTS (
+                    SELECT FROM mnemo.memory AS m
+                     WHERE m.org_id = r.org_id AND m.id = r.memory_id
+                       AND m.tags @> ARRAY[mnemo._reserved_tag()]) AS plan
           FROM unnest(p_rows) WITH ORDINALITY AS u(item, place)
           CROSS JOIN LATERAL jsonb_populate_record(NULL::mnemo.embedding, u.item) AS r
          ORDER BY u.place
@@ -8848,7 +8898,8 @@ BEGIN
         ELSE
             v_problem := mnemo._vector_problem(v_row.embedding, v_model);
             EXECUTE format('SELECT e.embedding::text FROM mnemo.%I AS e'
-                ' WHERE e.org_id = $1 AND e.memory_id = $2', 'vectors_' || v_model.suffix)
+                ' WHERE e.org_id = $1 AND e.memory_id = $2',
+                mnemo._vector_table(v_model, v_row.plan))
                INTO v_there USING v_row.org_id, v_row.memory_id;
         END IF;
         IF v_problem.code IS NOT NULL THEN
@@ -8860,7 +8911,7 @@ BEGIN
         ELSE
             status := 'imported';
             PERFORM mnemo._store_embedding(
-                v_row.embedding, v_row.model, v_row.org_id, v_row.memory_id);
+                v_row.embedding, v_row.model, v_row.org_id, v_row.memory_id, v_row.plan);
         END IF;
         RETURN NEXT;
     END LOOP;
@@ -16595,7 +16646,7 @@ CREATE FUNCTION mnemo._plan_problem(
     p_level text
 )
 RETURNS mnemo._problem
-LANGUAGE plpgsql STABLE PARALLEL SAFE
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
@@ -16627,7 +16678,7 @@ BEGIN
             mnemo._argument('p_outcome_score', 'p_outcome_score must not be NULL',
                 'pass how well the plan worked, from 0 to 1')
         END,
-        mnemo._plan_embedding_problem(p_input.embedding, p_input.model),
+        mnemo._embedding_problem(p_input.embedding, p_input.model),
         mnemo._list_problem('p_steps', p_input.steps, 1000, NULL, 'steps'),
         mnemo._list_problem('p_chunk_ids', p_input.chunk_ids, 10000, NULL, 'chunk ids'),
         mnemo._scope_problem(p_level, p_input.scope),
@@ -16783,6 +16834,8 @@ DECLARE
     v_input mnemo._plan_input;
     v_record mnemo.memory;
     v_records mnemo.memory[] := '{}';
+    v_embeddings text[] := '{}';
+    v_models text[] := '{}';
     v_first mnemo.memory;
     v_problem mnemo._problem;
     v_number integer := 0;
@@ -16829,6 +16882,8 @@ BEGIN
                 status := 'quarantined';
             END IF;
             v_records := array_append(v_records, v_record);
+            v_embeddings := array_append(v_embeddings, v_input.embedding);
+            v_models := array_append(v_models, v_input.model);
         END IF;
         id := v_record.id;
         signature := array_to_string(
@@ -16840,6 +16895,11 @@ BEGIN
     IF cardinality(v_records) > 0 THEN
         PERFORM mnemo._write_memories(v_records, 'plan_write');
         PERFORM mnemo._index_new_plans(v_records);
+        IF array_remove(v_embeddings, NULL) <> '{}' THEN
+            PERFORM mnemo._store_embeddings(v_embeddings, v_models,
+                ARRAY(SELECT r.org_id FROM unnest(v_records) AS r),
+                ARRAY(SELECT r.id FROM unnest(v_records) AS r), true);
+        END IF;
     END IF;
 END
 $fn$;
@@ -16916,11 +16976,13 @@ COMMENT ON FUNCTION mnemo.remember_plan(
     'REMEMBER_PLAN: stores the plan that answered p_query, for replay by mnemo.recall_plan: steps, '
     'details (one JSON value a step, or NULL), ids of the chunks used, outcome score. A score below '
     'the success threshold, or NaN, stores nothing; above 1 counts as 1. p_context names what the '
-    'plan depends on, such as a tool set: recall must give the same. The same p_idempotency_key of '
-    'the same agent again returns the first answer. Returns id (NULL when nothing is stored), the '
-    'signature joined by spaces, stored, and status stored, below_threshold, quarantined (kept, and '
-    'held back by a rule against poisoning) or repeated. Errors: 42501 no access, or scope global by a tenant; 55000 experience memory is off, embedding given '
-    'but not enabled; 22023 bad argument; 54000 over a limit; 40001 the key was used by a '
+    'plan depends on, such as a tool set: recall must give the same. p_embedding: the embedding of '
+    'p_query by p_model, see mnemo.enable_vectors, by which recall finds the plan where words do '
+    'not; NULL for none. The same p_idempotency_key of the same agent again returns the first answer. '
+    'Returns id (NULL when nothing is stored), the signature joined by spaces, stored, and status '
+    'stored, below_threshold, quarantined (kept, and held back by a rule against poisoning) or '
+    'repeated. Errors: 42501 no access, or scope global by a tenant; 55000 experience memory is off, '
+    'embedding given but not enabled; 22023 bad argument; 54000 over a limit; 40001 the key was used by a '
     'concurrent transaction. After DocTrace (arXiv 2606.10921).';
 
 -- part: 650_remember_plans.sql
@@ -16943,7 +17005,8 @@ BEGIN
     END IF;
     FOR v_key, v_value IN SELECT e.key, e.value FROM jsonb_each(p_element) AS e LOOP
         v_type := jsonb_typeof(v_value);
-        CONTINUE WHEN v_type = 'null' OR v_key = 'details';
+        CONTINUE WHEN v_type = 'null' OR v_key = 'details'
+            OR v_key = 'embedding' AND v_type = 'array';
         IF v_key IN ('steps', 'chunk_ids', 'tags') THEN
             IF v_type <> 'array'
                OR v_value @? 'strict $[*] ? (@.type() != "string" && @.type() != "null")'
@@ -17008,7 +17071,7 @@ CREATE FUNCTION mnemo._plan_input_of(
     OUT input mnemo._plan_input,
     OUT problem mnemo._problem
 )
-LANGUAGE plpgsql STABLE PARALLEL SAFE
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
@@ -17111,7 +17174,7 @@ END
 $fn$;
 COMMENT ON FUNCTION mnemo.remember_plans(jsonb, text) IS
     'REMEMBER_PLAN for up to 10,000 plans in one call: an array of objects whose keys are the '
-    'parameters of mnemo.remember_plan without p_. One row an element, position from 1. p_on_error '
+    'parameters of mnemo.remember_plan without p_ (embedding also as an array of numbers). One row an element, position from 1. p_on_error '
     'abort: the first bad element raises its error and nothing is written; skip: bad elements are '
     'reported with status failed and the error as SQLSTATE: message, the others are stored. '
     'Errors: those of mnemo.remember_plan; 22023 no array, unknown key; 54000 over 10,000.';
@@ -17970,10 +18033,13 @@ BEGIN ATOMIC
                string_agg(v.name, ', ' ORDER BY v.name)) END
       FROM mnemo.vector_model AS v
      WHERE v.rules_version <> mnemo._vector_rules_version()
-        OR to_regclass('mnemo.vectors_' || v.suffix) IS NULL
-        OR v.dimensions <= 4000
-           AND to_regclass(format('mnemo.vectors_%s_embedding_idx', v.suffix)) IS NULL
-        OR 4 <> (
+        OR EXISTS (
+            SELECT FROM (VALUES (false), (true)) AS k(plans)
+             WHERE to_regclass('mnemo.' || mnemo._vector_table(v, k.plans)) IS NULL
+                OR v.dimensions <= 4000
+                   AND to_regclass(
+                        format('mnemo.%s_embedding_idx', mnemo._vector_table(v, k.plans))) IS NULL)
+        OR 7 <> (
             SELECT count(*) FROM pg_proc AS p
              WHERE p.pronamespace = 'mnemo'::regnamespace
                AND p.proname ~ ('^_vector_[a-z]+_' || v.suffix || '$'))

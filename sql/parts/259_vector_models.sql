@@ -13,10 +13,11 @@ CREATE TABLE mnemo.vector_model (
 );
 COMMENT ON TABLE mnemo.vector_model IS
     'The embedding models of this database, see mnemo.enable_vectors. The vectors of a model are in '
-    'table vectors_SUFFIX, which only its functions _vector_..._SUFFIX read and write.';
+    'tables vectors_SUFFIX (of memories) and vectors_SUFFIX_plans, which only its functions '
+    '_vector_..._SUFFIX read and write.';
 COMMENT ON COLUMN mnemo.vector_model.name IS 'Name of the model, compared exactly.';
 COMMENT ON COLUMN mnemo.vector_model.suffix IS
-    'What the names of its table and functions end in: 64 bits of SHA-256 of the name.';
+    'What the names of its tables and functions have in them: 64 bits of SHA-256 of the name.';
 COMMENT ON COLUMN mnemo.vector_model.dimensions IS 'Numbers in a vector.';
 COMMENT ON COLUMN mnemo.vector_model.distance IS 'cosine, l2 or inner_product.';
 COMMENT ON COLUMN mnemo.vector_model.rules_version IS

@@ -6,7 +6,7 @@ RETURN ARRAY[
     'confidence', 'status', 'valid_from', 'valid_to', 'temporal_scope', 'embedding', 'model'
 ];
 COMMENT ON FUNCTION mnemo._change_keys() IS
-    'What mnemo.update_memory can change of a memory; of a plan tags, ttl and scope alone.';
+    'What mnemo.update_memory can change of a memory; of a plan tags, ttl, scope and embedding.';
 
 CREATE FUNCTION mnemo._within(
     p_parameter text,
@@ -94,14 +94,14 @@ BEGIN
     IF v_is_plan THEN
         SELECT k.key INTO v_key
           FROM jsonb_object_keys(p_changes) AS k(key)
-         WHERE k.key NOT IN ('tags', 'ttl', 'scope')
+         WHERE k.key NOT IN ('tags', 'ttl', 'scope', 'embedding', 'model')
          ORDER BY k.key
          LIMIT 1;
         IF FOUND THEN
             problem := mnemo._argument('p_changes',
                 'p_changes: ' || v_key || ' of a plan cannot be changed',
-                'remember the plan anew with mnemo.remember_plan; tags, ttl and scope can be '
-                'changed');
+                'remember the plan anew with mnemo.remember_plan; tags, ttl, scope and embedding can '
+                'be changed');
             RETURN;
         END IF;
     END IF;

@@ -153,7 +153,8 @@ BEGIN
     v_after := v_changed.record;
     IF v_after IS NOT DISTINCT FROM v_before THEN
         PERFORM mnemo._store_embedding(
-            p_changes ->> 'embedding', p_changes ->> 'model', v_before.org_id, v_before.id);
+            p_changes ->> 'embedding', p_changes ->> 'model', v_before.org_id, v_before.id,
+            v_before.tags @> ARRAY[mnemo._reserved_tag()]);
         RETURN QUERY
         SELECT v_before.id, v_before.version,
                CASE WHEN p_changes ? 'embedding' THEN 'updated' ELSE 'unchanged' END;
@@ -177,7 +178,8 @@ BEGIN
         PERFORM mnemo._drop_embeddings(v_after.org_id, ARRAY[v_after.id]);
     END IF;
     PERFORM mnemo._store_embedding(
-        p_changes ->> 'embedding', p_changes ->> 'model', v_after.org_id, v_after.id);
+        p_changes ->> 'embedding', p_changes ->> 'model', v_after.org_id, v_after.id,
+        v_after.tags @> ARRAY[mnemo._reserved_tag()]);
     RETURN QUERY
     SELECT v_after.id, v_after.version,
            CASE WHEN v_after.quarantined THEN 'quarantined' ELSE 'updated' END;
@@ -188,7 +190,7 @@ COMMENT ON FUNCTION mnemo.update_memory(uuid, jsonb, bigint, text, text) IS
     'metadata (as a whole), memory_type, consolidation_state (a live one), kind, subject, '
     'predicate, entities, aliases, location, confidence, status, valid_from, valid_to, '
     'temporal_scope, ttl (from now; null: for ever), scope (never from or to global; private ends '
-    'all grants), embedding, model; of a plan tags, ttl and scope. The record keeps its id, owner, source and grants; '
+    'all grants), embedding, model; of a plan tags, ttl, scope and embedding. The record keeps its id, owner, source and grants; '
     'version grows by one. Where its words change, created_at becomes now and what it said before '
     'is kept as an archived record, prev_version_id, which nothing recalls. Another content ends its '
     'embeddings; embedding (with model) gives it one, alone without a new version or event, so that '

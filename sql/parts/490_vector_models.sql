@@ -1,13 +1,26 @@
 -- pgvector is found when a model is enabled, wherever it is installed. What touches its types are
--- four functions a model with SQL-standard bodies, which keep types and operators by identity:
+-- seven functions a model with SQL-standard bodies, which keep types and operators by identity:
 -- neither search_path nor a move of pgvector to another schema matters to them. They use nothing of
--- this schema but the model's table, so an update of mnemo_pg is free to change all else.
+-- this schema but the model's tables, so an update of mnemo_pg is free to change all else.
+--
+-- Vectors of plans have a table and an index of their own: neither plans near a question cost the
+-- recall of memories anything, nor memories that of plans.
 
 CREATE FUNCTION mnemo._vector_rules_version() RETURNS integer
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN 1;
+RETURN 2;
 COMMENT ON FUNCTION mnemo._vector_rules_version() IS
-    'Version of what _make_vector_functions makes; raised whenever that changes.';
+    'Version of what _make_vector_objects makes; raised whenever that changes.';
+
+CREATE FUNCTION mnemo._vector_table(
+    p_model mnemo.vector_model,
+    p_plans boolean
+)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN 'vectors_' || (p_model).suffix || CASE WHEN p_plans THEN '_plans' ELSE '' END;
+COMMENT ON FUNCTION mnemo._vector_table(mnemo.vector_model, boolean) IS
+    'Name of the table that holds a model''s vectors of memories, or (p_plans) of plans.';
 
 CREATE FUNCTION mnemo._model_name_problem(
     p_model text
@@ -113,7 +126,8 @@ COMMENT ON FUNCTION mnemo._model_problem(text, bigint, text) IS
     'NULL for nothing.';
 
 CREATE FUNCTION mnemo._vector_types(
-    p_model mnemo.vector_model
+    p_model mnemo.vector_model,
+    p_plans boolean
 )
 RETURNS jsonb
 LANGUAGE plpgsql STABLE PARALLEL SAFE
@@ -126,20 +140,22 @@ DECLARE
           JOIN pg_namespace AS n ON n.oid = e.extnamespace
          WHERE e.extname = 'vector'
     );
+    -- A threshold must mean the same for every model, so plans are always compared by cosine.
+    v_distance text := CASE WHEN p_plans THEN 'cosine' ELSE p_model.distance END;
     v_half boolean := p_model.dimensions BETWEEN 2001 AND 4000;
     -- What the index holds of a vector: of unit length, halves neither overflow nor underflow.
     v_indexed text := CASE
         WHEN NOT v_half THEN '%2$s'
-        WHEN p_model.distance = 'cosine' THEN '(%1$s.l2_normalize(%2$s))::%1$s.halfvec(%3$s)'
+        WHEN v_distance = 'cosine' THEN '(%1$s.l2_normalize(%2$s))::%1$s.halfvec(%3$s)'
         ELSE '(%2$s)::%1$s.halfvec(%3$s)' END;
 BEGIN
     RETURN jsonb_build_object(
         'schema', v_schema,
         'type', format('%s.vector(%s)', v_schema, p_model.dimensions),
         'operator', format('OPERATOR(%s.%s)', v_schema,
-            CASE p_model.distance WHEN 'cosine' THEN '<=>' WHEN 'l2' THEN '<->' ELSE '<#>' END),
+            CASE v_distance WHEN 'cosine' THEN '<=>' WHEN 'l2' THEN '<->' ELSE '<#>' END),
         'class', format('%s.%s_%s_ops', v_schema, CASE WHEN v_half THEN 'halfvec' ELSE 'vector' END,
-            CASE p_model.distance WHEN 'inner_product' THEN 'ip' ELSE p_model.distance END),
+            CASE v_distance WHEN 'inner_product' THEN 'ip' ELSE v_distance END),
         'column', format(v_indexed, v_schema, 'embedding', p_model.dimensions),
         'entry', format(v_indexed, v_schema, 'e.embedding', p_model.dimensions),
         'asked', format(v_indexed, v_schema,
@@ -147,6 +163,7 @@ BEGIN
     );
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._vector_types(mnemo.vector_model) IS
-    'How statements name what a model needs of pgvector: schema, type, operator of its distance, '
-    'operator class and indexed expression of its column (halfvec above 2,000 dimensions).';
+COMMENT ON FUNCTION mnemo._vector_types(mnemo.vector_model, boolean) IS
+    'How statements name what a table of a model needs of pgvector: schema, type, operator of its '
+    'distance (p_plans: cosine), operator class and indexed expression of its column (halfvec above '
+    '2,000 dimensions).';

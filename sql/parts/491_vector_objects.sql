@@ -6,11 +6,11 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
-    v_types jsonb := mnemo._vector_types(p_model);
     v_function record;
+    v_name text;
 BEGIN
     FOR v_function IN
-        SELECT f.* FROM (VALUES
+        SELECT f.*, k.plans, mnemo._vector_types(p_model, k.plans) AS types FROM (VALUES
             ('facts', 'p_embedding text',
              'TABLE (dimensions integer, length double precision)',
              'STABLE PARALLEL SAFE ROWS 1',
@@ -39,23 +39,26 @@ BEGIN
                ORDER BY %5$s %4$s %6$s',
              'Records of an organisation, and global ones, in the order of the index.')
         ) AS f(name, parameters, result, kind, body, meaning)
+        CROSS JOIN (VALUES (false), (true)) AS k(plans)
+         WHERE f.name <> 'facts' OR NOT k.plans
     LOOP
+        v_name := format('_vector_%s%s_%s', CASE WHEN v_function.plans THEN 'plan' END,
+            v_function.name, p_model.suffix);
         EXECUTE format(
             'CREATE FUNCTION mnemo.%I(%s) RETURNS %s LANGUAGE sql %s BEGIN ATOMIC %s; END',
-            format('_vector_%s_%s', v_function.name, p_model.suffix), v_function.parameters,
-            v_function.result, v_function.kind,
-            format(v_function.body, 'vectors_' || p_model.suffix, v_types ->> 'schema',
-                v_types ->> 'type', v_types ->> 'operator', v_types ->> 'entry',
-                v_types ->> 'asked')
+            v_name, v_function.parameters, v_function.result, v_function.kind,
+            format(v_function.body, mnemo._vector_table(p_model, v_function.plans),
+                v_function.types ->> 'schema', v_function.types ->> 'type',
+                v_function.types ->> 'operator', v_function.types ->> 'entry',
+                v_function.types ->> 'asked')
         );
-        EXECUTE format('COMMENT ON FUNCTION mnemo.%I IS %L',
-            format('_vector_%s_%s', v_function.name, p_model.suffix), v_function.meaning);
+        EXECUTE format('COMMENT ON FUNCTION mnemo.%I IS %L', v_name, v_function.meaning);
     END LOOP;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._make_vector_functions(mnemo.vector_model) IS
-    'Makes the functions of a model, whose table is there: all that names types and operators of '
-    'pgvector.';
+    'Makes the functions of a model, whose tables are there: all that names types and operators of '
+    'pgvector. Those for plans have plan before what they do.';
 
 CREATE FUNCTION mnemo._drop_vector_functions(
     p_model mnemo.vector_model
@@ -82,58 +85,67 @@ COMMENT ON FUNCTION mnemo._drop_vector_functions(mnemo.vector_model) IS
     'Drops the functions of a model, those of earlier versions too.';
 
 CREATE FUNCTION mnemo._make_vector_table(
-    p_model mnemo.vector_model
+    p_model mnemo.vector_model,
+    p_plans boolean
 )
 RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
-    v_table text := 'vectors_' || p_model.suffix;
+    v_table text := mnemo._vector_table(p_model, p_plans);
 BEGIN
+    IF to_regclass('mnemo.' || v_table) IS NOT NULL THEN
+        RETURN;
+    END IF;
     EXECUTE format(
         'CREATE TABLE mnemo.%1$I (org_id text NOT NULL, memory_id uuid NOT NULL,'
         ' embedding %4$s NOT NULL, CONSTRAINT %2$I PRIMARY KEY (org_id, memory_id),'
         ' CONSTRAINT %3$I FOREIGN KEY (org_id, memory_id)'
         ' REFERENCES mnemo.memory (org_id, id) ON DELETE CASCADE)',
         v_table, v_table || '_pkey', v_table || '_memory_id_fkey',
-        mnemo._vector_types(p_model) ->> 'type'
+        mnemo._vector_types(p_model, p_plans) ->> 'type'
     );
     -- Statistics would keep what is made of people's words after erasure.
     EXECUTE format('ALTER TABLE mnemo.%I ALTER COLUMN embedding SET STATISTICS 0', v_table);
     EXECUTE format('COMMENT ON TABLE mnemo.%I IS %L', v_table,
-        format('Vectors of model %s, see mnemo.vector_model.', p_model.name));
+        format('Vectors of %s, model %s, see mnemo.vector_model.',
+            CASE WHEN p_plans THEN 'plans' ELSE 'memories' END, p_model.name));
     EXECUTE format('COMMENT ON COLUMN mnemo.%I.org_id IS %L', v_table, 'org_id of the record.');
     EXECUTE format('COMMENT ON COLUMN mnemo.%I.memory_id IS %L', v_table,
         'Id of the record in memory.');
     EXECUTE format('COMMENT ON COLUMN mnemo.%I.embedding IS %L', v_table, 'Vector of its content.');
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._make_vector_table(mnemo.vector_model) IS 'Makes the table of a model.';
+COMMENT ON FUNCTION mnemo._make_vector_table(mnemo.vector_model, boolean) IS
+    'Makes a table of a model where it is missing.';
 
 CREATE FUNCTION mnemo._make_vector_index(
-    p_model mnemo.vector_model
+    p_model mnemo.vector_model,
+    p_plans boolean
 )
 RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
-    v_types jsonb := mnemo._vector_types(p_model);
-    v_index text := format('vectors_%s_embedding_idx', p_model.suffix);
+    v_types jsonb := mnemo._vector_types(p_model, p_plans);
+    v_table text := mnemo._vector_table(p_model, p_plans);
+    v_index text := v_table || '_embedding_idx';
 BEGIN
     IF p_model.dimensions > 4000 OR to_regclass(format('mnemo.%I', v_index)) IS NOT NULL THEN
         RETURN;
     END IF;
-    EXECUTE format('CREATE INDEX %I ON mnemo.%I USING hnsw ((%s) %s)', v_index,
-        'vectors_' || p_model.suffix, v_types ->> 'column', v_types ->> 'class');
+    EXECUTE format('CREATE INDEX %I ON mnemo.%I USING hnsw ((%s) %s)', v_index, v_table,
+        v_types ->> 'column', v_types ->> 'class');
     IF v_types ->> 'column' <> 'embedding' THEN
         EXECUTE format('ALTER INDEX mnemo.%I ALTER COLUMN 1 SET STATISTICS 0', v_index);
     END IF;
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._make_vector_index(mnemo.vector_model) IS
-    'Makes the index of a model where it is missing; pgvector has none above 4,000 dimensions.';
+COMMENT ON FUNCTION mnemo._make_vector_index(mnemo.vector_model, boolean) IS
+    'Makes the index of a table of a model where it is missing; pgvector has none above 4,000 '
+    'dimensions.';
 
 CREATE FUNCTION mnemo._close_vectors(
     p_model mnemo.vector_model
@@ -157,7 +169,8 @@ BEGIN
             UNION ALL
             SELECT 'TABLE ' || c.oid::regclass::text, c.relowner, c.relacl
               FROM pg_class AS c
-             WHERE c.oid = format('mnemo.%I', 'vectors_' || p_model.suffix)::regclass
+              JOIN (VALUES (false), (true)) AS k(plans)
+                ON c.oid = format('mnemo.%I', mnemo._vector_table(p_model, k.plans))::regclass
           ) AS x
          CROSS JOIN aclexplode(x.acl) AS a
           LEFT JOIN pg_roles AS r ON r.oid = a.grantee
@@ -169,3 +182,25 @@ END
 $fn$;
 COMMENT ON FUNCTION mnemo._close_vectors(mnemo.vector_model) IS
     'Takes from everybody but the owner what default privileges gave on the objects of a model.';
+
+CREATE FUNCTION mnemo._make_vector_objects(
+    p_model mnemo.vector_model
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_plans boolean;
+BEGIN
+    FOREACH v_plans IN ARRAY ARRAY[false, true] LOOP
+        PERFORM mnemo._make_vector_table(p_model, v_plans);
+        PERFORM mnemo._make_vector_index(p_model, v_plans);
+    END LOOP;
+    PERFORM mnemo._make_vector_functions(p_model);
+    PERFORM mnemo._close_vectors(p_model);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._make_vector_objects(mnemo.vector_model) IS
+    'Makes what is missing of the tables and indexes of a model, and its functions, of which there '
+    'is none.';

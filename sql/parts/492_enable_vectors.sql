@@ -23,18 +23,16 @@ BEGIN
     VALUES (p_model, encode(substring(sha256(mnemo._utf8(p_model)) FROM 1 FOR 8), 'hex'),
             p_dimensions, p_distance, mnemo._vector_rules_version())
     RETURNING v.* INTO v_model;
-    PERFORM mnemo._make_vector_table(v_model);
-    PERFORM mnemo._make_vector_index(v_model);
-    PERFORM mnemo._make_vector_functions(v_model);
-    PERFORM mnemo._close_vectors(v_model);
+    PERFORM mnemo._make_vector_objects(v_model);
 END
 $fn$;
 COMMENT ON FUNCTION mnemo.enable_vectors(text, bigint, text) IS
-    'Lets records have embeddings of a model: makes a table, an HNSW index and functions for it. '
+    'Lets records have embeddings of a model: makes for it a table and an HNSW index for memories, '
+    'the same for plans, and functions. '
     'Needs pgvector, in whichever schema. p_model: any name, up to 256 characters; several models '
     'can be enabled. p_dimensions: 1 to 16,000; above 2,000 the index holds numbers of half '
     'precision, above 4,000 there is none and every search is exact. p_distance: cosine, l2 or '
-    'inner_product. A model that is enabled with the same arguments is left as it is. What is made '
+    'inner_product, and holds for memories: plans are compared by cosine. A model that is enabled with the same arguments is left as it is. What is made '
     'is no member of the extension: dumps carry it, updates leave it alone, see '
     'mnemo.refresh_models. Level admin only. Errors: 42501 not an administrator, or pgvector''s '
     'schema is closed to the owner; 0A000 no pgvector or too old a version; 22023 bad argument, '
@@ -50,21 +48,25 @@ SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_model mnemo.vector_model;
-    v_count bigint := 0;
+    v_table record;
+    v_count bigint;
+    v_sum bigint := 0;
 BEGIN
     PERFORM mnemo._require_admin();
     PERFORM mnemo._raise_problem(mnemo._model_name_problem(p_model));
     LOCK TABLE mnemo.vector_model IN SHARE ROW EXCLUSIVE MODE;
-    DELETE FROM mnemo.vector_model AS v WHERE v.name = p_model RETURNING v.* INTO v_model;
+    SELECT v.* INTO v_model FROM mnemo.vector_model AS v WHERE v.name = p_model;
     IF NOT FOUND THEN
         PERFORM mnemo._raise_problem(mnemo._unknown_model(p_model));
     END IF;
     PERFORM mnemo._drop_vector_functions(v_model);
-    IF to_regclass('mnemo.vectors_' || v_model.suffix) IS NOT NULL THEN
-        EXECUTE format('SELECT count(*) FROM mnemo.%I', 'vectors_' || v_model.suffix) INTO v_count;
-        EXECUTE format('DROP TABLE mnemo.%I', 'vectors_' || v_model.suffix);
-    END IF;
-    RETURN v_count;
+    FOR v_table IN SELECT t.name FROM mnemo._vector_tables() AS t WHERE t.model = v_model.name LOOP
+        EXECUTE format('SELECT count(*) FROM mnemo.%I', v_table.name) INTO v_count;
+        EXECUTE format('DROP TABLE mnemo.%I', v_table.name);
+        v_sum := v_sum + v_count;
+    END LOOP;
+    DELETE FROM mnemo.vector_model AS v WHERE v.name = v_model.name;
+    RETURN v_sum;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo.disable_vectors(text) IS
@@ -86,12 +88,7 @@ BEGIN
     FOR v_model IN SELECT v.* FROM mnemo.vector_model AS v ORDER BY v.name LOOP
         PERFORM mnemo._raise_problem(mnemo._server_problem(v_model.dimensions));
         PERFORM mnemo._drop_vector_functions(v_model);
-        IF to_regclass('mnemo.vectors_' || v_model.suffix) IS NULL THEN
-            PERFORM mnemo._make_vector_table(v_model);
-        END IF;
-        PERFORM mnemo._make_vector_index(v_model);
-        PERFORM mnemo._make_vector_functions(v_model);
-        PERFORM mnemo._close_vectors(v_model);
+        PERFORM mnemo._make_vector_objects(v_model);
         UPDATE mnemo.vector_model AS v
            SET rules_version = mnemo._vector_rules_version()
          WHERE v.name = v_model.name;
@@ -102,7 +99,7 @@ END
 $fn$;
 COMMENT ON FUNCTION mnemo.refresh_models() IS
     'Makes the functions of every enabled model anew, after an update of mnemo_pg or pgvector, and '
-    'what is missing of its table and index: an index dropped for a bulk load comes back, which '
+    'what is missing of its tables and indexes: an index dropped for a bulk load comes back, which '
     'takes its time. Vectors stay. Returns the number of models. Level admin only. Errors: 42501 '
     'not an administrator, or pgvector''s schema is closed to the owner; 0A000 no pgvector or too '
     'old a version.';

@@ -115,27 +115,12 @@ $fn$;
 COMMENT ON FUNCTION mnemo._embedding_problem(text, text) IS
     'The problem of an embedding and its model as callers give them, both or none; NULL for none.';
 
-CREATE FUNCTION mnemo._plan_embedding_problem(
-    p_embedding text,
-    p_model text
-)
-RETURNS mnemo._problem
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE WHEN p_embedding IS NOT NULL OR p_model IS NOT NULL THEN ROW(
-    '55000',
-    CASE WHEN p_embedding IS NOT NULL THEN 'p_embedding' ELSE 'p_model' END
-        || ' cannot be used: plans are matched by their words and have no embeddings',
-    CASE WHEN p_embedding IS NOT NULL THEN 'p_embedding' ELSE 'p_model' END,
-    'leave p_embedding and p_model out'
-)::mnemo._problem END;
-COMMENT ON FUNCTION mnemo._plan_embedding_problem(text, text) IS
-    'The problem of an embedding given with a plan; NULL when none is given.';
-
 CREATE FUNCTION mnemo._store_embeddings(
     p_embeddings text[],
     p_models text[],
     p_org_ids text[],
-    p_ids uuid[]
+    p_ids uuid[],
+    p_plans boolean DEFAULT false
 )
 RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -158,20 +143,22 @@ BEGIN
          GROUP BY (m.model).suffix
          ORDER BY (m.model).suffix
     LOOP
-        EXECUTE format('SELECT mnemo.%I($1, $2, $3)', '_vector_store_' || v_batch.suffix)
+        EXECUTE format('SELECT mnemo.%I($1, $2, $3)',
+            CASE WHEN p_plans THEN '_vector_planstore_' ELSE '_vector_store_' END || v_batch.suffix)
           USING v_batch.org_ids, v_batch.ids, v_batch.embeddings;
     END LOOP;
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._store_embeddings(text[], text[], text[], uuid[]) IS
-    'Stores embeddings of records that are written, in place of those of the same model. Parallel '
-    'lists of sound embeddings (NULL: none), models, keys.';
+COMMENT ON FUNCTION mnemo._store_embeddings(text[], text[], text[], uuid[], boolean) IS
+    'Stores embeddings of memories, or (p_plans) of plans, that are written, in place of those of the '
+    'same model. Parallel lists of sound embeddings (NULL: none), models, keys.';
 
 CREATE FUNCTION mnemo._store_embedding(
     p_embedding text,
     p_model text,
     p_org_id text,
-    p_id uuid
+    p_id uuid,
+    p_plan boolean DEFAULT false
 )
 RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -180,9 +167,9 @@ AS $fn$
 BEGIN
     IF p_embedding IS NOT NULL THEN
         PERFORM mnemo._store_embeddings(
-            ARRAY[p_embedding], ARRAY[p_model], ARRAY[p_org_id], ARRAY[p_id]);
+            ARRAY[p_embedding], ARRAY[p_model], ARRAY[p_org_id], ARRAY[p_id], p_plan);
     END IF;
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._store_embedding(text, text, text, uuid) IS
-    'Stores the embedding of a record that is written; nothing for NULL.';
+COMMENT ON FUNCTION mnemo._store_embedding(text, text, text, uuid, boolean) IS
+    'Stores the embedding of a record that is written, a plan or not; nothing for NULL.';

@@ -1,12 +1,16 @@
-CREATE FUNCTION mnemo._made_models() RETURNS SETOF mnemo.vector_model
-LANGUAGE sql STABLE PARALLEL SAFE ROWS 2
+CREATE FUNCTION mnemo._vector_tables()
+RETURNS TABLE (model text, name text)
+LANGUAGE sql STABLE PARALLEL SAFE ROWS 4
 BEGIN ATOMIC
-    SELECT v.* FROM mnemo.vector_model AS v
-     WHERE to_regclass('mnemo.vectors_' || v.suffix) IS NOT NULL
-     ORDER BY v.name;
+    SELECT v.name, mnemo._vector_table(v, k.plans)
+      FROM mnemo.vector_model AS v
+      CROSS JOIN (VALUES (false), (true)) AS k(plans)
+     WHERE to_regclass('mnemo.' || mnemo._vector_table(v, k.plans)) IS NOT NULL
+     ORDER BY v.name, k.plans;
 END;
-COMMENT ON FUNCTION mnemo._made_models() IS
-    'The enabled models whose table is there; all but in a half restored database.';
+COMMENT ON FUNCTION mnemo._vector_tables() IS
+    'The tables of the enabled models, that of memories before that of plans; all but in a half '
+    'restored database.';
 
 CREATE FUNCTION mnemo._drop_embeddings(
     p_org_id text,
@@ -17,13 +21,13 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
-    v_model mnemo.vector_model;
+    v_table text;
     v_count bigint;
     v_sum bigint := 0;
 BEGIN
-    FOR v_model IN SELECT m.* FROM mnemo._made_models() AS m LOOP
+    FOR v_table IN SELECT t.name FROM mnemo._vector_tables() AS t LOOP
         EXECUTE format('DELETE FROM mnemo.%I AS e WHERE e.org_id = $1 AND e.memory_id = ANY ($2)',
-            'vectors_' || v_model.suffix) USING p_org_id, p_ids;
+            v_table) USING p_org_id, p_ids;
         GET DIAGNOSTICS v_count = ROW_COUNT;
         v_sum := v_sum + v_count;
     END LOOP;
@@ -47,20 +51,23 @@ SET enable_sort = off
 SET jit = off
 AS $fn$
 DECLARE
-    v_model mnemo.vector_model;
+    v_model record;
     v_left bigint := p_limit;
     v_count bigint;
 BEGIN
     FOR v_model IN
-        SELECT m.* FROM mnemo._made_models() AS m
-         WHERE p_after IS NULL OR m.name >= p_after[1]
-         ORDER BY m.name
+        SELECT t.model AS name,
+               string_agg(format('SELECT v.* FROM mnemo.%I AS v', t.name), ' UNION ALL ') AS vectors
+          FROM mnemo._vector_tables() AS t
+         WHERE p_after IS NULL OR t.model >= p_after[1]
+         GROUP BY t.model
+         ORDER BY t.model
     LOOP
         RETURN QUERY EXECUTE format(
-            'SELECT $1, e.org_id, e.memory_id, e.embedding::text FROM mnemo.%I AS e'
+            'SELECT $1, e.org_id, e.memory_id, e.embedding::text FROM (%s) AS e'
             ' WHERE (e.org_id, e.memory_id) > ($2, $3) AND %s'
             ' ORDER BY e.org_id, e.memory_id LIMIT $5',
-            'vectors_' || v_model.suffix,
+            v_model.vectors,
             CASE WHEN p_org_id IS NULL THEN '$4 IS NULL'
                 WHEN NOT p_global THEN 'e.org_id = $4'
                 ELSE 'e.org_id = ''*'' AND EXISTS (SELECT FROM mnemo.memory AS m'
@@ -119,7 +126,11 @@ DECLARE
     v_problem mnemo._problem;
 BEGIN
     FOR v_row IN
-        SELECT r.model, r.org_id, r.memory_id, r.embedding, u.place
+        SELECT r.model, r.org_id, r.memory_id, r.embedding, u.place,
+               EXISTS (
+                    SELECT FROM mnemo.memory AS m
+                     WHERE m.org_id = r.org_id AND m.id = r.memory_id
+                       AND m.tags @> ARRAY[mnemo._reserved_tag()]) AS plan
           FROM unnest(p_rows) WITH ORDINALITY AS u(item, place)
           CROSS JOIN LATERAL jsonb_populate_record(NULL::mnemo.embedding, u.item) AS r
          ORDER BY u.place
@@ -133,7 +144,8 @@ BEGIN
         ELSE
             v_problem := mnemo._vector_problem(v_row.embedding, v_model);
             EXECUTE format('SELECT e.embedding::text FROM mnemo.%I AS e'
-                ' WHERE e.org_id = $1 AND e.memory_id = $2', 'vectors_' || v_model.suffix)
+                ' WHERE e.org_id = $1 AND e.memory_id = $2',
+                mnemo._vector_table(v_model, v_row.plan))
                INTO v_there USING v_row.org_id, v_row.memory_id;
         END IF;
         IF v_problem.code IS NOT NULL THEN
@@ -145,7 +157,7 @@ BEGIN
         ELSE
             status := 'imported';
             PERFORM mnemo._store_embedding(
-                v_row.embedding, v_row.model, v_row.org_id, v_row.memory_id);
+                v_row.embedding, v_row.model, v_row.org_id, v_row.memory_id, v_row.plan);
         END IF;
         RETURN NEXT;
     END LOOP;

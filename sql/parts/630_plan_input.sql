@@ -47,7 +47,7 @@ CREATE FUNCTION mnemo._plan_problem(
     p_level text
 )
 RETURNS mnemo._problem
-LANGUAGE plpgsql STABLE PARALLEL SAFE
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
@@ -79,7 +79,7 @@ BEGIN
             mnemo._argument('p_outcome_score', 'p_outcome_score must not be NULL',
                 'pass how well the plan worked, from 0 to 1')
         END,
-        mnemo._plan_embedding_problem(p_input.embedding, p_input.model),
+        mnemo._embedding_problem(p_input.embedding, p_input.model),
         mnemo._list_problem('p_steps', p_input.steps, 1000, NULL, 'steps'),
         mnemo._list_problem('p_chunk_ids', p_input.chunk_ids, 10000, NULL, 'chunk ids'),
         mnemo._scope_problem(p_level, p_input.scope),

@@ -43,6 +43,8 @@ DECLARE
     v_input mnemo._plan_input;
     v_record mnemo.memory;
     v_records mnemo.memory[] := '{}';
+    v_embeddings text[] := '{}';
+    v_models text[] := '{}';
     v_first mnemo.memory;
     v_problem mnemo._problem;
     v_number integer := 0;
@@ -89,6 +91,8 @@ BEGIN
                 status := 'quarantined';
             END IF;
             v_records := array_append(v_records, v_record);
+            v_embeddings := array_append(v_embeddings, v_input.embedding);
+            v_models := array_append(v_models, v_input.model);
         END IF;
         id := v_record.id;
         signature := array_to_string(
@@ -100,6 +104,11 @@ BEGIN
     IF cardinality(v_records) > 0 THEN
         PERFORM mnemo._write_memories(v_records, 'plan_write');
         PERFORM mnemo._index_new_plans(v_records);
+        IF array_remove(v_embeddings, NULL) <> '{}' THEN
+            PERFORM mnemo._store_embeddings(v_embeddings, v_models,
+                ARRAY(SELECT r.org_id FROM unnest(v_records) AS r),
+                ARRAY(SELECT r.id FROM unnest(v_records) AS r), true);
+        END IF;
     END IF;
 END
 $fn$;
@@ -176,9 +185,11 @@ COMMENT ON FUNCTION mnemo.remember_plan(
     'REMEMBER_PLAN: stores the plan that answered p_query, for replay by mnemo.recall_plan: steps, '
     'details (one JSON value a step, or NULL), ids of the chunks used, outcome score. A score below '
     'the success threshold, or NaN, stores nothing; above 1 counts as 1. p_context names what the '
-    'plan depends on, such as a tool set: recall must give the same. The same p_idempotency_key of '
-    'the same agent again returns the first answer. Returns id (NULL when nothing is stored), the '
-    'signature joined by spaces, stored, and status stored, below_threshold, quarantined (kept, and '
-    'held back by a rule against poisoning) or repeated. Errors: 42501 no access, or scope global by a tenant; 55000 experience memory is off, embedding given '
-    'but not enabled; 22023 bad argument; 54000 over a limit; 40001 the key was used by a '
+    'plan depends on, such as a tool set: recall must give the same. p_embedding: the embedding of '
+    'p_query by p_model, see mnemo.enable_vectors, by which recall finds the plan where words do '
+    'not; NULL for none. The same p_idempotency_key of the same agent again returns the first answer. '
+    'Returns id (NULL when nothing is stored), the signature joined by spaces, stored, and status '
+    'stored, below_threshold, quarantined (kept, and held back by a rule against poisoning) or '
+    'repeated. Errors: 42501 no access, or scope global by a tenant; 55000 experience memory is off, '
+    'embedding given but not enabled; 22023 bad argument; 54000 over a limit; 40001 the key was used by a '
     'concurrent transaction. After DocTrace (arXiv 2606.10921).';

@@ -17,7 +17,8 @@ BEGIN
     END IF;
     FOR v_key, v_value IN SELECT e.key, e.value FROM jsonb_each(p_element) AS e LOOP
         v_type := jsonb_typeof(v_value);
-        CONTINUE WHEN v_type = 'null' OR v_key = 'details';
+        CONTINUE WHEN v_type = 'null' OR v_key = 'details'
+            OR v_key = 'embedding' AND v_type = 'array';
         IF v_key IN ('steps', 'chunk_ids', 'tags') THEN
             IF v_type <> 'array'
                OR v_value @? 'strict $[*] ? (@.type() != "string" && @.type() != "null")'
@@ -82,7 +83,7 @@ CREATE FUNCTION mnemo._plan_input_of(
     OUT input mnemo._plan_input,
     OUT problem mnemo._problem
 )
-LANGUAGE plpgsql STABLE PARALLEL SAFE
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
@@ -185,7 +186,7 @@ END
 $fn$;
 COMMENT ON FUNCTION mnemo.remember_plans(jsonb, text) IS
     'REMEMBER_PLAN for up to 10,000 plans in one call: an array of objects whose keys are the '
-    'parameters of mnemo.remember_plan without p_. One row an element, position from 1. p_on_error '
+    'parameters of mnemo.remember_plan without p_ (embedding also as an array of numbers). One row an element, position from 1. p_on_error '
     'abort: the first bad element raises its error and nothing is written; skip: bad elements are '
     'reported with status failed and the error as SQLSTATE: message, the others are stored. '
     'Errors: those of mnemo.remember_plan; 22023 no array, unknown key; 54000 over 10,000.';

@@ -89,10 +89,13 @@ BEGIN ATOMIC
                string_agg(v.name, ', ' ORDER BY v.name)) END
       FROM mnemo.vector_model AS v
      WHERE v.rules_version <> mnemo._vector_rules_version()
-        OR to_regclass('mnemo.vectors_' || v.suffix) IS NULL
-        OR v.dimensions <= 4000
-           AND to_regclass(format('mnemo.vectors_%s_embedding_idx', v.suffix)) IS NULL
-        OR 4 <> (
+        OR EXISTS (
+            SELECT FROM (VALUES (false), (true)) AS k(plans)
+             WHERE to_regclass('mnemo.' || mnemo._vector_table(v, k.plans)) IS NULL
+                OR v.dimensions <= 4000
+                   AND to_regclass(
+                        format('mnemo.%s_embedding_idx', mnemo._vector_table(v, k.plans))) IS NULL)
+        OR 7 <> (
             SELECT count(*) FROM pg_proc AS p
              WHERE p.pronamespace = 'mnemo'::regnamespace
                AND p.proname ~ ('^_vector_[a-z]+_' || v.suffix || '$'))

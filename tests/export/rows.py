@@ -148,7 +148,9 @@ def vectors(
             if dice.random() < 0.5:
                 numbers = [dice.choice((-1.5, 1e-30, 1 / 3, 65504.0, 1.1754944e-38))
                            for _ in range(dimensions - 1)]  # fmt: skip
-                sql(conn, "SELECT mnemo._store_embedding(%s, %s, %s, %s)",
+                sql(conn, "SELECT mnemo._store_embedding(%s, %s, m.org_id, m.id,"
+                    " m.tags @> ARRAY['__experience_plan__']) FROM mnemo.memory AS m"
+                    " WHERE m.org_id = %s AND m.id = %s",
                     str([1.0, *numbers]), name, org, id)  # fmt: skip
     sql(conn, "UPDATE mnemo.vector_model SET created_at = %s WHERE name = 'of three'", TIMES[3])
 

@@ -454,7 +454,7 @@ ELEMENTS: list[tuple[str, str, str]] = [
       for name in ("context", "thread_id", "source_id", "idempotency_key")
       for bad, code in (("", "22023"), ("\u00a0", "22023"), (5, "22023"), ("x" * 257, "54000"))),
     (_element(embedding="[1]"), "55000", "p_embedding"), (_element(model="m"), "55000", "p_model"),
-    (_element(embedding=[1, 2]), "22023", "p_embedding"),
+    (_element(embedding={"x": 1}), "22023", "p_embedding"),
     (_element(idempotency_key="key of a memory"), "22023", "p_idempotency_key"),
 ]  # fmt: skip
 

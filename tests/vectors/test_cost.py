@@ -88,7 +88,7 @@ def test_no_table_is_scanned_and_the_index_is_read(beside: list[Connection]) -> 
     scans = (
         "SELECT (SELECT sum(seq_scan) FROM pg_stat_xact_user_tables WHERE schemaname = 'mnemo'"
         " AND (relname = 'memory' OR relname ~ '^vectors_')), (SELECT pg_stat_get_xact_numscans("
-        " c.oid) FROM pg_class AS c WHERE c.relname ~ '_embedding_idx$')"
+        " c.oid) FROM pg_class AS c WHERE c.relname ~ '^vectors_.{16}_embedding_idx$')"
     )
     for agent, reads in (("few", False), ("many", True)):
         with conn.transaction(force_rollback=True):

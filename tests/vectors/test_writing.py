@@ -110,17 +110,52 @@ def test_many_at_once(tx: Connection) -> None:
     assert [r["content"] for r in found] == ["another model"]
 
 
-def test_plans_have_none(tx: Connection) -> None:
+def test_plans_have_theirs_apart(tx: Connection) -> None:
+    """Written one by one, in batches and later; never below the threshold, nor twice."""
     rows(tx, "configure", name="experience_memory", value="on")
-    plan = {"query": "how", "steps": ["a"], "chunk_ids": [], "outcome_score": 1}
-    for given in ({"embedding": "[1,2,3,4]", "model": MODEL}, {"embedding": "[1,2,3,4]"}):
+    plan = {"query": "how", "steps": ["a"], "chunk_ids": [], "outcome_score": 1, **WHO}
+    for given, sqlstate, parameter in (
+        ({"embedding": "[1,2]"}, "22023", "p_embedding"),
+        ({"model": MODEL}, "22023", "p_model"),
+        ({"embedding": "[1,2,3,4]", "model": "no"}, "55000", "p_model"),
+    ):
         refusal = error(tx, "remember_plan", **plan, **given)
-        assert (refusal.sqlstate, refusal.detail) == ("55000", {"parameter": "p_embedding"})
-        assert "plans" in refusal.message
-    assert error(tx, "remember_plans", plans=Jsonb([{**plan, "model": MODEL}])).sqlstate == "55000"
-    id = row(tx, "remember_plan", **plan, **WHO)["id"]
-    changes = {"embedding": "[1,2,3,4]"}
-    assert error(tx, "update_memory", id=id, changes=changes, **WHO).sqlstate == "22023"
+        assert (refusal.sqlstate, refusal.detail) == (sqlstate, {"parameter": parameter})
+        assert error(tx, "remember_plans", plans=Jsonb([{**plan, **given}])).sqlstate == sqlstate
+    first = row(tx, "remember_plan", **plan, embedding="[1,2,3,4]", model=MODEL)["id"]
+    batch = [
+        {**plan, "query": "where", "embedding": [1, 2, 3, 5]},
+        {**plan, "query": "when", "idempotency_key": "k"},
+        {**plan, "query": "who", "embedding": "[1,2,3,6]", "outcome_score": 0.1},
+        {**plan, "query": "when", "embedding": "[1,2,3,7]", "idempotency_key": "k"},
+    ]
+    found = rows(tx, "remember_plans", plans=Jsonb(batch))
+    assert [f["status"] for f in found] == ["stored", "stored", "below_threshold", "repeated"]
+    assert kept_plans(tx) == {first: "[1,2,3,4]", found[0]["id"]: "[1,2,3,5]"}
+    later = {"embedding": [1, 2, 3, 8]}
+    done = row(tx, "update_memory", id=found[1]["id"], changes=later, **WHO)
+    assert (done["version"], done["status"]) == (1, "updated")
+    both = {"embedding": [1, 2, 3, 9], "tags": ["t"]}
+    assert row(tx, "update_memory", id=first, changes=both, **WHO)["version"] == 2
+    assert kept_plans(tx) == {
+        first: "[1,2,3,9]", found[0]["id"]: "[1,2,3,5]", found[1]["id"]: "[1,2,3,8]",
+    }  # fmt: skip
+    # No memory, and gone with the plan.
+    assert rows(tx, "recall", query=None, strategy="semantic", embedding="[1,2,3,4]", **WHO) == []
+    rows(tx, "forget", ids=[first], strategy="redact", **WHO)
+    rows(tx, "forget", ids=[found[0]["id"]], strategy="hard_delete", **WHO)
+    assert kept_plans(tx) == {found[1]["id"]: "[1,2,3,8]"}
+
+
+def kept_plans(conn: Connection) -> dict[Any, str]:
+    """The vectors of plans; none of them lies among those of memories."""
+    suffix = scalar(conn, "SELECT suffix FROM mnemo.vector_model WHERE name = %s", MODEL)
+    found = conn.execute(
+        f"SELECT memory_id, embedding::text FROM mnemo.vectors_{suffix}_plans"  # type: ignore[arg-type]
+    ).fetchall()
+    ids = [id for id, _ in found]
+    assert [stored(conn, id) for id in ids] == [None] * len(ids)
+    return dict(found)
 
 
 def test_updates(tx: Connection) -> None:
@@ -204,11 +239,15 @@ def test_an_export_carries_them(tx: Connection) -> None:
     rows(tx, "remember", content="y", embedding="[1,1,3,4]", agent_id="zoe", org_id="other",
          scope="global")  # fmt: skip
     rows(tx, "remember", content="z", embedding="[2,1,3,4]", agent_id="zoe", org_id="other")
+    rows(tx, "configure", name="experience_memory", value="on")
+    plan = row(tx, "remember_plan", query="q", steps=[], chunk_ids=[], outcome_score=1,
+               embedding="[3,1,3,4]", **WHO)["id"]  # fmt: skip
     lines = [json.loads(r["record"]) for r in rows(tx, "export_records")]
     kept = [line["row"] for line in lines if line["table"] == "embedding"]
     assert [(k["model"], k["org_id"], k["embedding"]) for k in kept] == [
         (MODEL, "*", "[1,1,3,4]"),
         (MODEL, "acme", "[0.1,1e-07,3,4]"),
+        (MODEL, "acme", "[3,1,3,4]"),
         (MODEL, "other", "[2,1,3,4]"),
     ]  # fmt: skip
     one = [json.loads(r["record"]) for r in rows(tx, "export_records", org_id="other")]
@@ -220,9 +259,10 @@ def test_an_export_carries_them(tx: Connection) -> None:
     value(tx, "disable_vectors", model=MODEL)
     states = {r["status"] for r in rows(tx, "import_records", records=Jsonb(lines))}
     assert states == {"header", "present", "imported"}
+    assert kept_plans(tx) == {plan: "[3,1,3,4]"}
     assert [json.loads(r["record"]) for r in rows(tx, "export_records")] == lines
     value(tx, "disable_vectors", model=MODEL)
     rows(tx, "enable_vectors", model=MODEL, dimensions=3)
     found = rows(tx, "import_records", records=Jsonb(lines), on_error="skip")
     failed = [r["record"] for r in found if r["status"] == "failed"]
-    assert [name.split()[0] for name in failed] == ["vector_model", *["embedding"] * 3]
+    assert [name.split()[0] for name in failed] == ["vector_model", *["embedding"] * 4]
