@@ -18950,10 +18950,9 @@ RETURN '{
     "collaborate": "project work", "collaborating": "project work", "collaboration": "project work",
     "collect": "errand order pick", "collecting": "collect errand order pick",
     "collection": "collect errand order pick", "college": "school university", "color": "colour",
-    "colouring": "hair hairdresser salon", "commit": "agreed commitment errand promise todo",
-    "commitment": "agreed errand promise todo", "commute": "commuting work",
-    "commuter": "commuting work", "commuting": "work", "company": "job office work",
-    "computer": "laptop", "concert": "gig music", "console": "game",
+    "commit": "agreed commitment errand promise todo", "commitment": "agreed errand promise todo",
+    "commute": "commuting work", "commuter": "commuting work", "commuting": "work",
+    "company": "job office work", "computer": "laptop", "concert": "gig music", "console": "game",
     "cook": "cooking dinner eat food meal", "cooking": "dinner eat food meal",
     "cortado": "beverage cafe coffee drink", "cost": "budget money",
     "courier": "collect errand order pick", "covet": "want wishlist", "coworker": "colleague",
@@ -18985,11 +18984,10 @@ RETURN '{
     "equipment": "device kit own possession",
     "errand": "agreed collect commitment order pick promise todo",
     "espresso": "beverage cafe coffee drink", "exercise": "fitness gym sport training",
-    "exercising": "exercise fitness gym sport training", "eye": "want wishlist",
-    "faith": "religion", "family": "relationship", "festival": "concert gig music",
-    "fetch": "collect errand order pick", "fiance": "husband married partner spous wife",
-    "fiancee": "husband married partner spous wife", "film": "cinema",
-    "fitness": "exercise gym sport training",
+    "exercising": "exercise fitness gym sport training", "faith": "religion",
+    "family": "relationship", "festival": "concert gig music", "fetch": "collect errand order pick",
+    "fiance": "husband married partner spous wife", "fiancee": "husband married partner spous wife",
+    "film": "cinema", "fitness": "exercise gym sport training",
     "flat": "address beverage cafe coffee drink home hous", "flight": "airport travel trip visited",
     "florist": "flower", "flour": "gluten wheat", "flower": "florist", "fluent": "language",
     "fly": "travel trip visited", "food": "diet dietary dinner eat meal restaurant venue",
@@ -19020,28 +19018,26 @@ RETURN '{
     "halva": "sesame", "handlebar": "bicycle bike cycling ride", "handset": "phone",
     "harmful": "allergic allergy", "harness": "boulder climb climbing gym", "headset": "headphone",
     "heating": "boiler", "helmet": "bicycle bike cycling ride", "herbal": "beverage drink tea",
-    "highlight": "hair hairdresser salon", "hike": "hiking walking", "hiker": "hiking walking",
-    "hiking": "walking", "hint": "birthday gift hinting present wishlist",
-    "hinting": "birthday gift present wishlist", "hive": "allergic allergy",
-    "holiday": "travel trip visited", "home": "address flat hous", "hometown": "city town",
-    "hoover": "cleaning", "host": "dinner eat food meal", "hostel": "hotel stay",
-    "hosting": "dinner eat food meal", "hotel": "stay", "houmous": "sesame",
+    "hike": "hiking walking", "hiker": "hiking walking", "hiking": "walking",
+    "hint": "birthday gift hinting present wishlist", "hinting": "birthday gift present wishlist",
+    "hive": "allergic allergy", "holiday": "travel trip visited", "home": "address flat hous",
+    "hometown": "city town", "hoover": "cleaning", "host": "dinner eat food meal",
+    "hostel": "hotel stay", "hosting": "dinner eat food meal", "hotel": "stay", "houmous": "sesame",
     "hous": "address flat home", "housemate": "flatmate", "housework": "cleaning",
     "hubby": "husband married partner spous wife", "hummus": "sesame",
     "hungry": "dinner eat restaurant venue", "husband": "married partner spous wife",
     "icing": "bakery cake", "ill": "allergic allergy", "income": "budget money",
     "infusion": "beverage drink tea", "ingredient": "allergic allergy dinner eat food meal",
     "initiative": "project work", "insomnia": "bed sleep", "instructor": "teacher",
-    "instrument": "music", "insurance": "bicycle bike car device repair service",
-    "insure": "bicycle bike car device repair service", "insurer": "insurance",
-    "intolerance": "allergic allergy", "intolerant": "allergic allergy", "iphone": "phone",
-    "itch": "allergic allergy", "job": "office project work", "jog": "marathon run running",
-    "jogger": "marathon run running", "jogging": "marathon run running", "join": "club membership",
-    "journey": "travel trip visited", "juice": "drink water", "kettle": "beverage drink tea",
-    "kid": "child daughter son", "kin": "family relationship", "kit": "device own possession",
-    "kitchen": "cooking", "kitten": "cat dog pet vet", "kiwi": "strawberry",
-    "kosher": "diet dietary eat food", "lactose": "dairy milk", "lager": "bar beer drink pub wine",
-    "landlord": "rent", "lane": "street", "lap": "pool swim swimming", "laptop": "computer",
+    "instrument": "music", "insurer": "insurance", "intolerance": "allergic allergy",
+    "intolerant": "allergic allergy", "iphone": "phone", "itch": "allergic allergy",
+    "job": "office project work", "jog": "marathon run running", "jogger": "marathon run running",
+    "jogging": "marathon run running", "join": "club membership", "journey": "travel trip visited",
+    "juice": "drink water", "kettle": "beverage drink tea", "kid": "child daughter son",
+    "kin": "family relationship", "kit": "device own possession", "kitchen": "cooking",
+    "kitten": "cat dog pet vet", "kiwi": "strawberry", "kosher": "diet dietary eat food",
+    "lactose": "dairy milk", "lager": "bar beer drink pub wine", "landlord": "rent",
+    "lane": "street", "lap": "pool swim swimming", "laptop": "computer",
     "latte": "beverage cafe coffee drink", "laundry": "cleaning", "law": "family relationship",
     "league": "club membership", "lemonade": "drink juice water", "len": "camera",
     "letting": "landlord rent", "library": "book", "lift": "exercise fitness gym sport training",
@@ -19121,7 +19117,7 @@ RETURN '{
     "school": "university", "scissor": "hair hairdresser salon", "screening": "cinema film",
     "scrub": "cleaning", "scruffy": "barber hair haircut hairdresser salon", "seafood": "shellfish",
     "seed": "sesame", "sensitivity": "allergic allergy",
-    "serial": "bicycle bike car device repair service", "service": "bicycle bike car device repair",
+    "service": "bicycle bike car device repair",
     "servicing": "bicycle bike car device repair service",
     "session": "exercise fitness gym sport training", "shade": "colour",
     "shave": "barber hair haircut hairdresser salon", "shellfish": "seafood",
@@ -19341,9 +19337,9 @@ COMMENT ON FUNCTION mnemo._question_terms(text) IS
     'What may answer each word of a question, stop words aside. place: of the word. strength: 2 a '
     'word that asks for something; 1 a word of _conversation_words, which does so only where there '
     'is no other; 0 a word of _weak_words, which never does. form: the word itself, another form '
-    'of it or a related word; term its hash. factor: what a hit of it counts in ranking (1 the word, 0.85 '
-    'a form, 0.5 a related word). evidence: how far a hit shows that the record speaks of what the '
-    'word asks for (1, 0.9, 0.72). No row for a text without words.';
+    'of it or a related word; term: its hash. factor: what a hit of it counts in ranking (1 the '
+    'word, 0.85 a form, 0.5 a related word). evidence: how far a hit shows that the record speaks '
+    'of what the word asks for (1, 0.9, 0.72). No row for a text without words.';
 
 CREATE FUNCTION mnemo._meant_person(
     p_text text
@@ -19368,6 +19364,42 @@ RETURN ARRAY['wife', 'husband', 'spous', 'fiancee', 'fiance', 'girlfriend', 'boy
 COMMENT ON FUNCTION mnemo._partner_names() IS
     'Names, as _fold_name gives them, of the person that she or he means where nobody is named, '
     'best first: the first that exactly one subject has.';
+
+CREATE FUNCTION mnemo._question_slots(
+    p_queries text[]
+)
+RETURNS TABLE (
+    query integer,
+    slot integer,
+    word text,
+    term bigint,
+    credit double precision,
+    evidence double precision,
+    admits boolean
+)
+LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 60
+BEGIN ATOMIC
+    SELECT q.query::integer, t.place::integer, t.word, t.term,
+           CASE WHEN t.strength = 2 OR t.strength = 1 AND a.alone THEN t.factor
+           ELSE 0.3 * t.factor END,
+           CASE WHEN t.strength = 2 OR t.strength = 1 AND a.alone THEN t.evidence
+           ELSE 0 END,
+           t.strength = 2 OR t.strength = 1 AND a.alone
+      FROM unnest(p_queries) WITH ORDINALITY AS q(text, query)
+      CROSS JOIN LATERAL (
+        SELECT t.place, t.word, t.strength, t.term, t.factor, t.evidence,
+               max(t.strength) OVER () = 1 AS alone
+          FROM mnemo._question_terms(q.text) AS t
+      ) AS t
+      CROSS JOIN LATERAL (
+        SELECT t.alone AND mnemo._meant_person(q.text) IS DISTINCT FROM 'partner' AS alone
+      ) AS a;
+END;
+COMMENT ON FUNCTION mnemo._question_slots(text[]) IS
+    'The terms of each of several questions, as _question_terms gives them: query is the place of '
+    'the question, slot that of the word, admits whether the word asks for something. A word that '
+    'does not has evidence 0 and 0.3 of the credit. Where no word does, nor a person is meant, '
+    'those of _conversation_words do.';
 
 -- part: 900_grants.sql
 -- Default privileges of the installing role may have opened what was just created.

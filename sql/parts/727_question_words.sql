@@ -133,9 +133,9 @@ COMMENT ON FUNCTION mnemo._question_terms(text) IS
     'What may answer each word of a question, stop words aside. place: of the word. strength: 2 a '
     'word that asks for something; 1 a word of _conversation_words, which does so only where there '
     'is no other; 0 a word of _weak_words, which never does. form: the word itself, another form '
-    'of it or a related word; term its hash. factor: what a hit of it counts in ranking (1 the word, 0.85 '
-    'a form, 0.5 a related word). evidence: how far a hit shows that the record speaks of what the '
-    'word asks for (1, 0.9, 0.72). No row for a text without words.';
+    'of it or a related word; term: its hash. factor: what a hit of it counts in ranking (1 the '
+    'word, 0.85 a form, 0.5 a related word). evidence: how far a hit shows that the record speaks '
+    'of what the word asks for (1, 0.9, 0.72). No row for a text without words.';
 
 CREATE FUNCTION mnemo._meant_person(
     p_text text
@@ -160,3 +160,39 @@ RETURN ARRAY['wife', 'husband', 'spous', 'fiancee', 'fiance', 'girlfriend', 'boy
 COMMENT ON FUNCTION mnemo._partner_names() IS
     'Names, as _fold_name gives them, of the person that she or he means where nobody is named, '
     'best first: the first that exactly one subject has.';
+
+CREATE FUNCTION mnemo._question_slots(
+    p_queries text[]
+)
+RETURNS TABLE (
+    query integer,
+    slot integer,
+    word text,
+    term bigint,
+    credit double precision,
+    evidence double precision,
+    admits boolean
+)
+LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 60
+BEGIN ATOMIC
+    SELECT q.query::integer, t.place::integer, t.word, t.term,
+           CASE WHEN t.strength = 2 OR t.strength = 1 AND a.alone THEN t.factor
+           ELSE 0.3 * t.factor END,
+           CASE WHEN t.strength = 2 OR t.strength = 1 AND a.alone THEN t.evidence
+           ELSE 0 END,
+           t.strength = 2 OR t.strength = 1 AND a.alone
+      FROM unnest(p_queries) WITH ORDINALITY AS q(text, query)
+      CROSS JOIN LATERAL (
+        SELECT t.place, t.word, t.strength, t.term, t.factor, t.evidence,
+               max(t.strength) OVER () = 1 AS alone
+          FROM mnemo._question_terms(q.text) AS t
+      ) AS t
+      CROSS JOIN LATERAL (
+        SELECT t.alone AND mnemo._meant_person(q.text) IS DISTINCT FROM 'partner' AS alone
+      ) AS a;
+END;
+COMMENT ON FUNCTION mnemo._question_slots(text[]) IS
+    'The terms of each of several questions, as _question_terms gives them: query is the place of '
+    'the question, slot that of the word, admits whether the word asks for something. A word that '
+    'does not has evidence 0 and 0.3 of the credit. Where no word does, nor a person is meant, '
+    'those of _conversation_words do.';
