@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         UnsupportedError,
         VersionConflictError,
     )
+    from mnemo_pg.retrieval import RetrievalEntity, RetrievalPlan, TemporalWindow
     from mnemo_pg.types import (
         BatchResult,
         ChainHead,
@@ -81,6 +82,8 @@ if TYPE_CHECKING:
         RememberedPlan,
         RetainedChain,
         RetentionStatus,
+        RetrievalIntent,
+        RetrievalTemporal,
         Revocation,
         RuleOrigin,
         Scope,
@@ -155,6 +158,10 @@ __all__ = [
     "RememberedPlan",
     "RetainedChain",
     "RetentionStatus",
+    "RetrievalEntity",
+    "RetrievalIntent",
+    "RetrievalPlan",
+    "RetrievalTemporal",
     "Revocation",
     "RuleOrigin",
     "Scope",
@@ -163,6 +170,7 @@ __all__ = [
     "SweepTask",
     "Swept",
     "TemporalScope",
+    "TemporalWindow",
     "TimedOutError",
     "TouchStatus",
     "Touched",
@@ -174,7 +182,7 @@ __all__ = [
     "VersionConflictError",
 ]
 
-_MODULES = ("errors", "types", "statements", "client", "aclient")
+_MODULES = ("errors", "types", "retrieval", "statements", "client", "aclient")
 
 if not TYPE_CHECKING:
 

@@ -70,7 +70,8 @@ def uuid(name: str, value: object) -> UUID:
         _refuse(name, f"is not a UUID: {value[:100]!r}", "pass an id that a call returned")
 
 
-def _list(name: str, value: object, of: str) -> Iterable[object]:
+def elements(name: str, value: object, of: str) -> Iterable[object]:
+    """The elements of a list of any kind; a str, bytes or a mapping is none."""
     if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
         _wrong_type(name, f"a list of {of}", value)
     return value
@@ -80,7 +81,7 @@ def texts(name: str, value: object) -> list[str | None]:
     """A list of str; None elements go through, for the database to refuse."""
     return [
         None if item is None else text(f"{name}[{index}]", item)
-        for index, item in enumerate(_list(name, value, "str"))
+        for index, item in enumerate(elements(name, value, "str"))
     ]
 
 
@@ -88,7 +89,7 @@ def uuids(name: str, value: object) -> list[UUID | None]:
     """A list of ids; None elements go through, for the database to refuse."""
     return [
         None if item is None else uuid(f"{name}[{index}]", item)
-        for index, item in enumerate(_list(name, value, "UUID"))
+        for index, item in enumerate(elements(name, value, "UUID"))
     ]
 
 
@@ -152,7 +153,7 @@ def binary(name: str, value: object) -> bytes:
 
 def vector(name: str, value: object) -> str:
     """Numbers as the text `[0.1,0.2]`."""
-    items = enumerate(_list(name, value, "numbers"))
+    items = enumerate(elements(name, value, "numbers"))
     return f"[{','.join(repr(number(f'{name}[{index}]', item)) for index, item in items)}]"
 
 
@@ -214,7 +215,7 @@ def criteria(name: str, value: object) -> Jsonb:
 
 def json_list(name: str, value: object) -> Jsonb:
     """A list, as a JSON array."""
-    _list(name, value, "JSON values")
+    elements(name, value, "JSON values")
     return jsonb(name, value)
 
 
@@ -242,6 +243,7 @@ def _no_number(name: str) -> NoReturn:
 def json_lines(name: str, value: object) -> Jsonb:
     """A list of texts of JSON objects, as a JSON array that has their text unchanged."""
     lines = [
-        json_line(f"{name}[{index}]", item) for index, item in enumerate(_list(name, value, "str"))
+        json_line(f"{name}[{index}]", item)
+        for index, item in enumerate(elements(name, value, "str"))
     ]
     return Jsonb(lines, dumps=lambda given: f"[{','.join(given)}]")

@@ -257,6 +257,7 @@ class Mnemo:
     guard_tokens = _method(statements.guard_tokens, acting=False)
     jaccard = _method(statements.jaccard, acting=False)
     canonical_predicate = _method(statements.canonical_predicate, acting=False)
+    stable_hash = _method(statements.stable_hash, acting=False)
 
     # Memory
     remember = _method(statements.remember)
@@ -290,3 +291,13 @@ class Mnemo:
     explain_recall_plan = _method(statements.explain_recall_plan)
     get_plan = _method(statements.get_plan)
     list_plans = _method(statements.list_plans)
+
+    # Retrieval plans, with the short names that go with `RetrievalPlan`
+    normalize_retrieval_plan = _method(statements.normalize_retrieval_plan, acting=False)
+    normalize_plan = normalize_retrieval_plan
+    skip_retrieval_plan = _method(statements.skip_retrieval_plan, acting=False)
+    skip_plan = skip_retrieval_plan
+    retrieval_plan_cache_key = _method(statements.retrieval_plan_cache_key, acting=False)
+    cache_key = retrieval_plan_cache_key
+    retrieval_plan_result_key = _method(statements.retrieval_plan_result_key)
+    result_key = retrieval_plan_result_key

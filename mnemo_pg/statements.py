@@ -23,6 +23,7 @@ from psycopg.types.json import Jsonb
 
 from mnemo_pg import _wire
 from mnemo_pg.errors import ArgumentError
+from mnemo_pg.retrieval import RetrievalPlan, plan_json
 from mnemo_pg.types import (
     BatchResult,
     ChainHead,
@@ -61,6 +62,7 @@ from mnemo_pg.types import (
     Remembered,
     RememberedPlan,
     RetainedChain,
+    RetrievalTemporal,
     Revocation,
     Scope,
     SourceType,
@@ -88,14 +90,14 @@ class Statement(Generic[T]):
 _NAMES: dict[Callable[[str, object], Any], str] = {
     _wire.text: "agent_id content context created_by distance guard idempotency_key kind last level"
     " location memory_type model name note on_error org_id pattern permission predicate query"
-    " role scope source_id source_type status strategy subject tag temporal_scope text thread_id"
-    " to_agent value",
+    " role scope source_id source_type status strategy subject tag temporal temporal_scope text"
+    " thread_id to_agent transcript value",
     _wire.texts: "a aliases applies_to b chunk_ids entities from_agents source_types steps tags"
     " to_agents types",
     _wire.uuid: "after id memory_id",
     _wire.uuids: "ids",
     _wire.number: "confidence importance min_importance outcome_score similarity_threshold weight",
-    _wire.integer: "after_seq dimensions expected_version limit max_depth",
+    _wire.integer: "after_seq dimensions expected_version generation limit max_depth turn_id",
     _wire.binary: "expected_head",
     _wire.boolean: "enabled roles tags_all",
     _wire.moment: "as_of before now since until valid_from valid_to",
@@ -105,6 +107,7 @@ _NAMES: dict[Callable[[str, object], Any], str] = {
     _wire.criteria: "criteria",
     _wire.json_list: "details plans",
     _wire.json_lines: "records",
+    plan_json: "plan",
 }
 CONVERTERS = {name: convert for convert, names in _NAMES.items() for name in names.split()}
 
@@ -173,6 +176,10 @@ def _texts(rows: Rows) -> tuple[str, ...]:
 
 def _nothing(rows: Rows) -> None:
     return None
+
+
+def _retrieval_plan(rows: Rows) -> RetrievalPlan:
+    return RetrievalPlan.from_jsonb(_value(rows))
 
 
 _remembered = _one(Remembered)
@@ -570,6 +577,75 @@ def canonical_predicate(text: str) -> Statement[str]:
     """A predicate as memories store it: ` dietary--identity ` becomes `dietary_identity`."""
     return Statement(
         "SELECT mnemo.canonical_predicate(p_text => %(p_text)s) AS value",
+        _params(locals()),
+        _value,
+    )
+
+
+def stable_hash(text: str) -> Statement[str]:
+    """The 64-bit FNV-1a hash of a text, 16 hexadecimal digits: the same everywhere, and no
+    protection against somebody who looks for two texts with one hash."""
+    return Statement(
+        "SELECT mnemo.stable_hash(p_text => %(p_text)s) AS value", _params(locals()), _value
+    )
+
+
+def normalize_retrieval_plan(plan: RetrievalPlan | Mapping[str, Any]) -> Statement[RetrievalPlan]:
+    """A plan checked and in normal form, from a plan or from JSON such as a language model writes.
+
+    Blanks, duplicates and what is over a cap are dropped; fields that no plan has are dropped and
+    named in `warnings`. `ArgumentError` for a wrong type, with the JSON path in its `detail`.
+
+        m.normalize_plan({"turn_id": 3, "generation": 0, "lexical_queries": ["quiet restaurant"]})
+    """
+    return Statement(
+        "SELECT mnemo.normalize_retrieval_plan(p_plan => %(p_plan)s) AS value",
+        _params(locals()),
+        _retrieval_plan,
+    )
+
+
+def skip_retrieval_plan(transcript: str, turn_id: int, generation: int) -> Statement[RetrievalPlan]:
+    """The plan of a turn that needs no memory."""
+    return Statement(
+        "SELECT mnemo.skip_retrieval_plan(p_transcript => %(p_transcript)s,"
+        " p_turn_id => %(p_turn_id)s, p_generation => %(p_generation)s) AS value",
+        _params(locals()),
+        _retrieval_plan,
+    )
+
+
+def retrieval_plan_cache_key(plan: RetrievalPlan | Mapping[str, Any]) -> Statement[str]:
+    """A short key of the queries, entities and scopes of a plan, whatever their order.
+
+    Two plans with one key may have different results: see `result_key`.
+    """
+    return Statement(
+        "SELECT mnemo.retrieval_plan_cache_key(p_plan => %(p_plan)s) AS value",
+        _params(locals()),
+        _value,
+    )
+
+
+def retrieval_plan_result_key(
+    plan: RetrievalPlan | Mapping[str, Any],
+    limit: int,
+    *,
+    agent_id: str | None = None,
+    org_id: str | None = None,
+    temporal: RetrievalTemporal | str = RetrievalTemporal.PREFER,
+    embedding: Sequence[float] | None = None,
+    model: str | None = None,
+) -> Statement[str]:
+    """A key of all that the result of `retrieve` with these arguments depends on.
+
+    Equal keys, equal results, as long as memory and what the agent may see are the same: a cache is
+    yours to keep and to end.
+    """
+    return Statement(
+        "SELECT mnemo.retrieval_plan_result_key(p_plan => %(p_plan)s, p_limit => %(p_limit)s,"
+        " p_agent_id => %(p_agent_id)s, p_org_id => %(p_org_id)s, p_temporal => %(p_temporal)s,"
+        " p_embedding => %(p_embedding)s, p_model => %(p_model)s) AS value",
         _params(locals()),
         _value,
     )

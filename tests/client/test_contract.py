@@ -17,8 +17,9 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from mnemo_pg import AsyncMnemo, Mnemo, _sync, _wire, statements, types
+from mnemo_pg import AsyncMnemo, Mnemo, RetrievalPlan, _sync, _wire, statements, types
 from mnemo_pg.errors import CODES
+from mnemo_pg.retrieval import plan_json
 from mnemo_pg.statements import CONVERTERS, Statement
 
 BUILDERS: dict[str, Callable[..., Statement[Any]]] = {
@@ -43,6 +44,7 @@ CONVERSIONS: dict[Any, tuple[Any, str]] = {
     _wire.criteria: ({}, "jsonb"),
     _wire.json_list: ([], "jsonb"),
     _wire.json_lines: ([], "jsonb"),
+    plan_json: ({}, "jsonb"),
 }
 RESULTS: dict[str, Any] = {
     "bigint": int,
@@ -116,7 +118,9 @@ def record(name: str) -> type[Any] | None:
     """The dataclass that a builder's rows become."""
     hint = get_type_hints(BUILDERS[name])["return"].__args__[0]
     inner = (get_args(hint) or (hint,))[0]
-    return inner if is_dataclass(inner) else None  # type: ignore[return-value]
+    # A plan is one value of type jsonb.
+    rows = is_dataclass(inner) and inner is not RetrievalPlan
+    return inner if rows else None  # type: ignore[return-value]
 
 
 def test_each_public_function_has_a_builder_and_a_method(functions: dict[str, Function]) -> None:
@@ -182,7 +186,7 @@ def check_type(database: str, python: Any, name: str) -> None:
     """That a result's annotation covers what the driver makes of the type."""
     kinds = get_args(python) if get_origin(python) is UnionType else (python,)
     if database == "jsonb":
-        assert set(kinds) & {Any, dict[str, Any], list[Any]}, name
+        assert set(kinds) & {Any, dict[str, Any], list[Any], RetrievalPlan}, name
         return
     plain = {get_origin(kind) or kind for kind in kinds} - {type(None)}
     if wanted := RESULTS[database]:

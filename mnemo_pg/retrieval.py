@@ -1,0 +1,288 @@
+"""What a turn of a conversation wants from memory, as typed objects.
+
+They hold what the database checks and normalises (`Mnemo.normalize_plan`), and know no rule of it:
+a field that is None is left to the database. `to_jsonb` and `from_jsonb` lose nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+from typing import Any, Self, TypeVar
+
+from psycopg.types.json import Jsonb
+
+from mnemo_pg import _wire
+from mnemo_pg.errors import ArgumentError
+from mnemo_pg.types import Kind, RetrievalIntent
+
+L = TypeVar("L", Kind, RetrievalIntent)
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievalEntity:
+    """Somebody or something that the turn is about: as the text has it, and as memory knows it.
+
+    RetrievalEntity("Rhea")
+    RetrievalEntity.resolved("my wife", "rhea")
+    """
+
+    surface: str
+    canonical: str | None = None
+
+    @classmethod
+    def resolved(cls, surface: str, canonical: str) -> Self:
+        """An entity of which is known what memory calls it."""
+        return cls(surface, canonical)
+
+    @property
+    def forms(self) -> tuple[str, ...]:
+        """The surface, then the canonical form if there is one."""
+        return (self.surface,) if self.canonical is None else (self.surface, self.canonical)
+
+    @classmethod
+    def from_jsonb(cls, value: Mapping[str, Any], path: str = "entity") -> Self:
+        """An entity of a plan."""
+        return cls(
+            _wire.text(f"{path}.surface", value.get("surface")),
+            _optional_text(f"{path}.canonical", value.get("canonical")),
+        )
+
+    def to_jsonb(self) -> dict[str, Any]:
+        """As a plan has it."""
+        return {"surface": self.surface, "canonical": self.canonical}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TemporalWindow:
+    """When what is looked for became valid: from `after` on, and before `before`.
+
+    Datetimes have a time zone. `label` says in words what the window stands for.
+    """
+
+    after: datetime | None = None
+    before: datetime | None = None
+    label: str | None = None
+
+    @classmethod
+    def from_jsonb(cls, value: Mapping[str, Any], path: str = "temporal") -> Self:
+        """The window of a plan, its times in UTC."""
+        return cls(
+            after=_time(f"{path}.after", value.get("after")),
+            before=_time(f"{path}.before", value.get("before")),
+            label=_optional_text(f"{path}.label", value.get("label")),
+        )
+
+    def to_jsonb(self) -> dict[str, Any]:
+        """As a plan has it, its times in UTC."""
+        return {
+            "after": _time_text("temporal.after", self.after),
+            "before": _time_text("temporal.before", self.before),
+            "label": self.label,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetrievalPlan:
+    """What a turn wants from memory.
+
+    `turn_id` and `generation` number the turns and the plans of a turn. `entities`, `topics`,
+    `predicates`, `lexical_queries` (run one by one, results fused), `scopes` (kinds) and the hints
+    say what to look for, and exclude nothing; `kind_filter` does. `plan_id`, `requires_memory` and
+    `source_transcript_hash` None are found by the database. `warnings` name what it dropped.
+    """
+
+    turn_id: int
+    generation: int
+    plan_id: str | None = None
+    requires_memory: bool | None = None
+    confidence: float = 1.0
+    intent: RetrievalIntent | str = RetrievalIntent.NONE
+    entities: tuple[RetrievalEntity, ...] = ()
+    topics: tuple[str, ...] = ()
+    predicates: tuple[str, ...] = ()
+    lexical_queries: tuple[str, ...] = ()
+    scopes: tuple[Kind | str, ...] = ()
+    kind_filter: tuple[Kind | str, ...] = ()
+    subject_hint: str | None = None
+    predicate_hint: str | None = None
+    temporal: TemporalWindow | None = None
+    source_transcript_hash: str | None = None
+    warnings: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Make tuples of what was given as lists, so that equal plans are equal."""
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.default == () and not isinstance(value, tuple):
+                listed = tuple(_wire.elements(field.name, value, "elements"))
+                object.__setattr__(self, field.name, listed)
+
+    @classmethod
+    def search(
+        cls,
+        *lexical_queries: str,
+        turn_id: int = 0,
+        generation: int = 0,
+        intent: RetrievalIntent | str = RetrievalIntent.AMBIENT,
+        entities: Iterable[RetrievalEntity | str] = (),
+        topics: Iterable[str] = (),
+        predicates: Iterable[str] = (),
+        scopes: Iterable[Kind | str] = (),
+        kind_filter: Iterable[Kind | str] = (),
+        subject_hint: str | None = None,
+        predicate_hint: str | None = None,
+        after: datetime | None = None,
+        before: datetime | None = None,
+        label: str | None = None,
+        confidence: float = 1.0,
+    ) -> Self:
+        """A plan that searches.
+
+        RetrievalPlan.search("quiet restaurant", subject_hint="rhea", kind_filter=[Kind.PREFERENCE])
+        """
+        window = TemporalWindow(after=after, before=before, label=label)
+        return cls(
+            turn_id=turn_id,
+            generation=generation,
+            requires_memory=True,
+            confidence=confidence,
+            intent=intent,
+            entities=tuple(
+                RetrievalEntity(each) if isinstance(each, str) else each for each in entities
+            ),
+            topics=_texts("topics", topics),
+            predicates=_texts("predicates", predicates),
+            lexical_queries=lexical_queries,
+            scopes=_labels("scopes", Kind, scopes),
+            kind_filter=_labels("kind_filter", Kind, kind_filter),
+            subject_hint=subject_hint,
+            predicate_hint=predicate_hint,
+            temporal=None if window == TemporalWindow() else window,
+        )
+
+    @property
+    def entity_forms(self) -> tuple[str, ...]:
+        """Every form of every entity, in their order."""
+        return tuple(form for entity in self.entities for form in entity.forms)
+
+    def is_stale(self, current: int) -> bool:
+        """Whether a plan of this generation, a later one, has come after it."""
+        return self.generation < current
+
+    @classmethod
+    def from_jsonb(cls, value: Mapping[str, Any]) -> Self:
+        """A plan as the database gives it; `TypeError` for a value of another type.
+
+        A plan from elsewhere, such as a language model, goes through `Mnemo.normalize_plan`.
+        """
+        given = {name: each for name, each in _mapping("plan", value).items() if each is not None}
+        found: dict[str, Any] = {
+            name: convert(name, given[name])
+            for name, convert in _CONVERTERS.items()
+            if name in given
+        }
+        if missing := [name for name in ("turn_id", "generation") if name not in found]:
+            raise ArgumentError(
+                f"the plan has no {missing[0]}", parameter=missing[0], hint="number them from 0"
+            )
+        return cls(**found)
+
+    def to_jsonb(self) -> dict[str, Any]:
+        """The plan as the database takes it, ready for `json.dumps`."""
+        found: dict[str, Any] = {
+            "turn_id": self.turn_id,
+            "generation": self.generation,
+            "confidence": self.confidence,
+            "intent": _wire.text("intent", self.intent),
+            "entities": [entity.to_jsonb() for entity in self.entities],
+            "topics": list(self.topics),
+            "predicates": list(self.predicates),
+            "lexical_queries": list(self.lexical_queries),
+            "scopes": list(_texts("scopes", self.scopes)),
+            "kind_filter": list(_texts("kind_filter", self.kind_filter)),
+            "subject_hint": self.subject_hint,
+            "predicate_hint": self.predicate_hint,
+            "temporal": None if self.temporal is None else self.temporal.to_jsonb(),
+            "warnings": list(self.warnings),
+        }
+        for name in ("plan_id", "requires_memory", "source_transcript_hash"):
+            if getattr(self, name) is not None:
+                found[name] = getattr(self, name)
+        return found
+
+
+def plan_json(name: str, value: object) -> Jsonb:
+    """A plan, or a mapping that is to become one, as a JSON object."""
+    return _wire.json_object(name, value.to_jsonb() if isinstance(value, RetrievalPlan) else value)
+
+
+def _mapping(name: str, value: object) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{name} must be a mapping, not {type(value).__name__}")
+    return value
+
+
+def _optional_text(name: str, value: object) -> str | None:
+    return None if value is None else _wire.text(name, value)
+
+
+def _texts(name: str, value: object) -> tuple[str, ...]:
+    return tuple(
+        _wire.text(f"{name}[{index}]", item)
+        for index, item in enumerate(_wire.elements(name, value, "str"))
+    )
+
+
+def _label(labels: type[L], value: str) -> L | str:
+    # A newer database may know more labels than this version.
+    return labels(value) if value in list(labels) else value
+
+
+def _labels(name: str, labels: type[L], value: object) -> tuple[L | str, ...]:
+    return tuple(_label(labels, text) for text in _texts(name, value))
+
+
+def _time(name: str, value: object) -> datetime | None:
+    if value is None:
+        return None
+    text = _wire.text(name, value)
+    try:
+        return _wire.moment(name, datetime.fromisoformat(text)).astimezone(UTC)
+    except ValueError:
+        raise ArgumentError(
+            f"{name} is not a time in ISO 8601: {text[:100]!r}",
+            parameter=name,
+            hint="such as 2026-01-31T09:00:00Z",
+        ) from None
+
+
+def _time_text(name: str, value: datetime | None) -> str | None:
+    if value is None:
+        return None
+    return _wire.moment(name, value).astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+_CONVERTERS: dict[str, Any] = {
+    "turn_id": _wire.integer,
+    "generation": _wire.integer,
+    "plan_id": _wire.text,
+    "requires_memory": _wire.boolean,
+    "confidence": _wire.number,
+    "intent": lambda name, value: _label(RetrievalIntent, _wire.text(name, value)),
+    "entities": lambda name, value: tuple(
+        RetrievalEntity.from_jsonb(_mapping(f"{name}[{index}]", item), f"{name}[{index}]")
+        for index, item in enumerate(_wire.elements(name, value, "entities"))
+    ),
+    "topics": _texts,
+    "predicates": _texts,
+    "lexical_queries": _texts,
+    "scopes": lambda name, value: _labels(name, Kind, value),
+    "kind_filter": lambda name, value: _labels(name, Kind, value),
+    "subject_hint": _wire.text,
+    "predicate_hint": _wire.text,
+    "temporal": lambda name, value: TemporalWindow.from_jsonb(_mapping(name, value), name),
+    "source_transcript_hash": _wire.text,
+    "warnings": _texts,
+}
