@@ -9499,10 +9499,15 @@ CREATE TYPE mnemo._recall_filter AS (
     source_types text[],
     since timestamptz,
     until timestamptz,
-    as_of timestamptz
+    as_of timestamptz,
+    kinds text[],
+    holds_at timestamptz,
+    valid_since timestamptz,
+    valid_until timestamptz
 );
 COMMENT ON TYPE mnemo._recall_filter IS
-    'The filters of mnemo.recall; a NULL lets all records pass.';
+    'The filters of mnemo.recall and mnemo.retrieve; a NULL lets all records pass. holds_at: facts '
+    'that hold at that time, neither superseded nor retracted.';
 
 CREATE FUNCTION mnemo._passes(
     p_record mnemo.memory,
@@ -9523,9 +9528,15 @@ RETURN NOT (p_record).tags @> ARRAY['__experience_plan__']
         OR (p_record).source_type = ANY ((p_filter).source_types))
     AND ((p_filter).since IS NULL OR (p_record).created_at >= (p_filter).since)
     AND ((p_filter).until IS NULL OR (p_record).created_at < (p_filter).until)
-    AND ((p_filter).as_of IS NULL OR (p_record).created_at <= (p_filter).as_of);
+    AND ((p_filter).as_of IS NULL OR (p_record).created_at <= (p_filter).as_of)
+    AND ((p_filter).kinds IS NULL OR (p_record).kind = ANY ((p_filter).kinds))
+    AND ((p_filter).holds_at IS NULL
+        OR (p_record).status = 'active' AND (p_record).valid_from <= (p_filter).holds_at
+            AND ((p_record).valid_to IS NULL OR (p_record).valid_to > (p_filter).holds_at))
+    AND ((p_filter).valid_since IS NULL OR (p_record).valid_from >= (p_filter).valid_since)
+    AND ((p_filter).valid_until IS NULL OR (p_record).valid_from < (p_filter).valid_until);
 COMMENT ON FUNCTION mnemo._passes(mnemo.memory, mnemo._recall_filter) IS
-    'Whether a record is no plan and passes the filters of mnemo.recall.';
+    'Whether a record is no plan and passes the filters.';
 
 CREATE FUNCTION mnemo._record(
     p_org_id text,
@@ -9539,7 +9550,7 @@ BEGIN ATOMIC
 END;
 COMMENT ON FUNCTION mnemo._record(text, uuid) IS 'The record with this key, in any state.';
 
-CREATE FUNCTION mnemo._recallable(
+CREATE FUNCTION mnemo._recallable_record(
     p_audience bigint,
     p_list bigint,
     p_id uuid,
@@ -9548,11 +9559,11 @@ CREATE FUNCTION mnemo._recallable(
     p_now timestamptz,
     p_filter mnemo._recall_filter
 )
-RETURNS TABLE (id uuid)
+RETURNS SETOF mnemo.memory
 LANGUAGE sql STABLE PARALLEL SAFE
 -- What _visible says, for one record: which way the agent sees it is known, and a look-up by key.
 BEGIN ATOMIC
-    SELECT m.id
+    SELECT m.*
       FROM mnemo._record(p_org_id, p_id) AS m
      WHERE p_audience <> 4 AND mnemo._is_live(m, p_now) AND mnemo._passes(m, p_filter)
        AND CASE p_audience
@@ -9574,17 +9585,37 @@ BEGIN ATOMIC
            )
            END
     UNION ALL
-    SELECT m.id
+    SELECT m.*
       FROM mnemo._record('*', p_id) AS m
      WHERE p_audience = 4 AND mnemo._is_live(m, p_now) AND mnemo._passes(m, p_filter);
 END;
-COMMENT ON FUNCTION mnemo._recallable(
+COMMENT ON FUNCTION mnemo._recallable_record(
     bigint, bigint, uuid, text, text, timestamptz, mnemo._recall_filter
 ) IS
-    'One row if a record that a list of the term index names is one that the agent may read, passes '
+    'The record, if one that a list of the term index names is one that the agent may read, passes '
     'the filters, and belongs to that list''s audience: 1 the owner, 2 the organisation, 3 a '
     'grantee, 4 everyone, from 5 on those of agents that delegated, p_list being the hash of that '
     'audience. So a record counts in one list only, and what an index still names counts in none.';
+
+CREATE FUNCTION mnemo._recallable(
+    p_audience bigint,
+    p_list bigint,
+    p_id uuid,
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz,
+    p_filter mnemo._recall_filter
+)
+RETURNS TABLE (id uuid)
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT m.id
+      FROM mnemo._recallable_record(
+            p_audience, p_list, p_id, p_org_id, p_agent_id, p_now, p_filter) AS m;
+END;
+COMMENT ON FUNCTION mnemo._recallable(
+    bigint, bigint, uuid, text, text, timestamptz, mnemo._recall_filter
+) IS 'One row if _recallable_record gives one.';
 
 -- part: 516_lexical.sql
 -- Exact best-first search over lists that may be long. Each list of a term and an audience is in the
@@ -10675,7 +10706,7 @@ BEGIN
         PERFORM mnemo._raise_problem(v_problem);
     END IF;
     v_filter := ROW(p_types, p_scope, p_tags, p_tags_all, p_min_importance, p_thread_id,
-        p_source_types, p_since, p_until, p_as_of);
+        p_source_types, p_since, p_until, p_as_of, NULL, NULL, NULL, NULL);
     IF p_strategy IN ('recent', 'exact') THEN
         RETURN QUERY
         SELECT row_number() OVER (ORDER BY m.created_at DESC, m.id DESC), m.id, m.content,
@@ -18855,12 +18886,12 @@ DECLARE
     v_plan jsonb;
 BEGIN
     SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
-    v_plan := mnemo._retrieval_plan(p_plan);
     PERFORM mnemo._raise_problem(mnemo._first_problem(ARRAY[
         mnemo._embedding_problem(p_embedding, p_model),
         mnemo._limit_problem(p_limit),
         mnemo._label_problem('p_temporal', 'retrieval_temporal', p_temporal)
     ]));
+    v_plan := mnemo._retrieval_plan(p_plan);
     -- Not the stable hash: whoever can find two plans with one hash would read what the other gets.
     RETURN encode(sha256(mnemo._utf8(jsonb_build_array(
         v_plan - ARRAY['plan_id', 'turn_id', 'generation', 'confidence', 'source_transcript_hash',

@@ -147,12 +147,12 @@ DECLARE
     v_plan jsonb;
 BEGIN
     SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
-    v_plan := mnemo._retrieval_plan(p_plan);
     PERFORM mnemo._raise_problem(mnemo._first_problem(ARRAY[
         mnemo._embedding_problem(p_embedding, p_model),
         mnemo._limit_problem(p_limit),
         mnemo._label_problem('p_temporal', 'retrieval_temporal', p_temporal)
     ]));
+    v_plan := mnemo._retrieval_plan(p_plan);
     -- Not the stable hash: whoever can find two plans with one hash would read what the other gets.
     RETURN encode(sha256(mnemo._utf8(jsonb_build_array(
         v_plan - ARRAY['plan_id', 'turn_id', 'generation', 'confidence', 'source_transcript_hash',

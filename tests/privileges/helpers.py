@@ -201,7 +201,10 @@ def functions(conn: Connection) -> list[Function]:
 
 
 # They read no data and answer before anybody is looked at: EXECUTE is all they ask for.
-PURE = {"version", "signature_tokens", "guard_tokens", "jaccard", "canonical_predicate"}
+PURE = {
+    "version", "signature_tokens", "guard_tokens", "jaccard", "canonical_predicate", "stable_hash",
+    "normalize_retrieval_plan", "skip_retrieval_plan", "retrieval_plan_cache_key",
+}  # fmt: skip
 
 # Harmless values for a call, by parameter and by type.
 HARMLESS_PARAMETERS = {
@@ -209,6 +212,7 @@ HARMLESS_PARAMETERS = {
     "p_value": "'0.6'",
     "p_level": "'application'",
     "p_permission": "'read'",
+    "p_plan": """'{"turn_id": 1, "generation": 0}'""",
     "p_plans": "'[]'",
     "p_criteria": """'{"tags": ["some"]}'""",
     "p_records": "'[]'",
