@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PYTEST_ARGS ?=
 ARGS ?=
 
-.PHONY: help demo test test-core test-long bench bench-recall bench-chain lint types check build dist stop clean
+.PHONY: help demo test test-server test-core test-long bench bench-recall bench-chain lint types check build dist stop clean
 
 help: ## Show the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -27,12 +27,17 @@ demo: $(VENV)/.installed ## Walk through the whole loop on a server of its own
 test: $(VENV)/.installed ## Run the tests on PostgreSQL 18 (MNEMO_TEST_PG=15: on another version)
 	$(BIN)/python -m pytest -n 2 --dist loadfile $(PYTEST_ARGS)
 
-# What can differ between versions of the server: installs, signatures, access, plans.
+# What no server changes: the commands, the pages, the benchmark, hosts of the library.
+test-server: $(VENV)/.servers ## Run those that a server's version can change (MNEMO_TEST_PG=15: which)
+	$(BIN)/python -m pytest -n 2 --dist loadfile $(addprefix --ignore=tests/,cli docs docker bench \
+		integrations) $(PYTEST_ARGS)
+
 # Installs, signatures, access, and what recall touches.
-CORE := tests/install tests/privileges tests/plans tests/sql/test_catalog_rules.py \
-	tests/sql/test_signature.py tests/sql/test_hash.py tests/sql/test_experience.py \
-	tests/sql/test_plan_keys.py tests/sql/test_health.py --ignore tests/install/test_build.py \
-	--ignore tests/install/test_packaging.py --ignore tests/install/test_release.py
+CORE := tests/install tests/privileges tests/plans/test_explain.py \
+	tests/sql/test_catalog_rules.py tests/sql/test_signature.py tests/sql/test_hash.py \
+	tests/sql/test_experience.py tests/sql/test_plan_keys.py tests/sql/test_health.py \
+	--ignore tests/install/test_build.py --ignore tests/install/test_packaging.py \
+	--ignore tests/install/test_release.py
 
 test-core: $(VENV)/.servers ## Run those that depend on the server (MNEMO_TEST_PG=16: its version)
 	$(BIN)/python -m pytest -n 2 --dist loadfile $(CORE) $(PYTEST_ARGS)

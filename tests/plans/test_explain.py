@@ -19,7 +19,7 @@ from tests.support.calls import row, rows
 from tests.support.server import Server
 
 ORG, AGENT = "acme", "ana"
-SIZES = (5_000, 50_000)
+SIZES = (5_000, 20_000)
 WATCHED = ("memory", "plan_signature")
 
 # At thresholds that the keys cover: a query of 13 words probes more keys at a lower one. Each key

@@ -29,7 +29,7 @@ from tests.plans.test_explain import (
 from tests.support.calls import row
 from tests.support.server import Server
 
-MASS = 100_000
+MASS = 50_000
 OFTEN = "where does the monthly report of the northern branch go"
 
 
@@ -76,7 +76,7 @@ class Crowded:
 
 @pytest.fixture(scope="module")
 def crowded(server: Server, template: str) -> Iterator[Crowded]:
-    """2,000 visible plans; then 1,000 agents' private ones, 100,000 of one signature, 100,000
+    """2,000 visible plans; then 1,000 agents' private ones, 50,000 of one signature, 50,000
     shared ones that the caller has no grant on.
     """
     plans = visible(Questions(7), 2_000)
@@ -106,7 +106,7 @@ def crowded(server: Server, template: str) -> Iterator[Crowded]:
 @pytest.mark.parametrize("statistics", ["SELECT", "ANALYZE"])
 @pytest.mark.parametrize("mode", ["auto", "force_custom_plan", "force_generic_plan"])
 def test_a_recall_does_not_notice_the_masses(crowded: Crowded, statistics: str, mode: str) -> None:
-    """Private plans of a thousand agents, a hundred thousand shared ones: not a row is read."""
+    """Private plans of a thousand agents, fifty thousand shared ones: not a row is read."""
     with psycopg.connect(crowded.dsn, autocommit=True) as conn:
         conn.execute(statistics)  # type: ignore[arg-type]
         conn.execute(f"SET plan_cache_mode = {mode}")  # type: ignore[arg-type]
