@@ -330,6 +330,10 @@ RETURN CASE p_set
         'relationship_reference', 'comparison', 'ambient'
     ]
     WHEN 'retrieval_temporal' THEN ARRAY['prefer', 'filter']
+    WHEN 'retrieval_verdict' THEN ARRAY[
+        'returned', 'limit', 'per_predicate', 'budget', 'weak_evidence', 'superseded', 'retracted',
+        'not_yet_valid', 'no_longer_valid', 'kind_filter', 'time_window'
+    ]
     WHEN 'on_error' THEN ARRAY['abort', 'skip']
 END;
 COMMENT ON FUNCTION mnemo._labels(text) IS
@@ -18406,6 +18410,47 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN jsonb_typeof(p_list) = 'array' AND p_list <@ array_to_json(mnemo._labels('kind'))::jsonb;
 COMMENT ON FUNCTION mnemo._are_kinds(jsonb) IS 'Whether this is an array of nothing but kinds.';
 
+CREATE FUNCTION mnemo._is_window(
+    p_temporal jsonb
+)
+RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_after timestamptz := mnemo._instant(p_temporal ->> 'after');
+    v_before timestamptz := mnemo._instant(p_temporal ->> 'before');
+BEGIN
+    RETURN jsonb_typeof(p_temporal) = 'object'
+        AND NOT p_temporal @? 'lax $.* ? (@.type() != "string")'
+        AND (v_after IS NOT NULL OR NOT p_temporal ? 'after')
+        AND (v_before IS NOT NULL OR NOT p_temporal ? 'before')
+        AND coalesce(v_after < v_before, true)
+        AND coalesce(length(p_temporal ->> 'label') <= 256, true);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._is_window(jsonb) IS
+    'Whether this is a time window of a retrieval plan without fault, and no other type in it.';
+
+CREATE FUNCTION mnemo._are_short(
+    p_plan jsonb
+)
+RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    RETURN (
+        SELECT max(length(s.value #>> '{}')) <= 256
+          FROM jsonb_path_query(jsonb_build_array(p_plan -> 'predicates', p_plan -> 'entities'),
+            'lax $[*][*].** ? (@.type() == "string")') AS s(value)
+    );
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._are_short(jsonb) IS
+    'Whether every predicate and every form of an entity of a retrieval plan has at most 256 '
+    'characters.';
+
 CREATE FUNCTION mnemo._plan_is_plain(
     p_plan jsonb
 )
@@ -18429,14 +18474,16 @@ BEGIN
             && $.warnings.type() == "array" && !exists($.warnings[*] ? (@.type() != "string"))
             && $.entities.type() == "array"
             && !exists($.entities[*] ? ((@.surface.type() == "string") is unknown
-                || @.surface.type() != "string" || @.canonical.type() != "string"))
-            && $.temporal == null'
+                || @.surface.type() != "string" || @.canonical.type() != "string"))'
         AND mnemo._is_label('retrieval_intent', p_plan ->> 'intent')
         AND mnemo._are_kinds(p_plan -> 'scopes') AND mnemo._are_kinds(p_plan -> 'kind_filter')
+        AND (p_plan -> 'temporal' = 'null' OR mnemo._is_window(p_plan -> 'temporal'))
         AND greatest(length(p_plan ->> 'plan_id'), length(p_plan ->> 'source_transcript_hash'),
-            length(p_plan ->> 'subject_hint'), length(p_plan ->> 'predicate_hint'),
-            length(p_plan ->> 'predicates'), length(p_plan ->> 'entities')) <= 256
-        AND length(p_plan::text) <= 10000;
+            length(p_plan ->> 'subject_hint'), length(p_plan ->> 'predicate_hint')) <= 256
+        AND (length(p_plan ->> 'predicates') <= 256 AND length(p_plan ->> 'entities') <= 256
+            OR mnemo._are_short(p_plan))
+        -- Too short for a topic that is too long, or a list.
+        AND length(p_plan::text) <= 20000;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._plan_is_plain(jsonb) IS
@@ -18953,23 +19000,23 @@ RETURN '{
     "bookkeeper": "accountant", "bookshop": "book", "bookstore": "book bookshop",
     "booz": "bar beer drink pub wine", "born": "birthday celebration", "borrow": "book library",
     "boss": "manager", "boulder": "climb climbing gym", "bouldering": "boulder climb climbing gym",
-    "bouquet": "florist flower", "brand": "device kit own possession",
-    "brassery": "dinner eat restaurant venue", "bread": "bakery cake gluten wheat",
-    "breakfast": "dinner lunch meal restaurant", "brew": "beverage cafe coffee drink",
-    "brother": "sister", "brunch": "dinner lunch meal restaurant", "buddy": "friend",
-    "budget": "money", "buffet": "dinner eat food meal", "bun": "bakery cake",
-    "butter": "dairy lactose milk", "buy": "birthday gift hinting present wishlist",
-    "cafe": "beverage coffee drink", "caffeine": "beverage cafe coffee drink", "cake": "bakery",
-    "calendar": "appointment meeting", "calm": "loud noise noisy quiet", "camp": "camping tent",
-    "camping": "tent", "cappuccino": "beverage cafe coffee drink",
-    "car": "bicycle bike device drive repair service", "career": "job office work",
-    "cat": "dog pet vet", "cater": "dinner eat food meal", "catering": "dinner eat food meal",
-    "celebrate": "birthday celebration", "celebration": "birthday", "celiac": "gluten wheat",
-    "chai": "beverage drink tea", "chain": "bicycle bike cycling ride",
-    "chalk": "boulder climb climbing gym", "cheese": "dairy lactose milk",
-    "chef": "dinner eat food meal", "chemist": "pharmacy prescription", "chess": "game",
-    "child": "daughter son", "children": "child daughter son",
-    "chore": "agreed commitment errand promise todo",
+    "bouquet": "florist flower", "brake": "bicycle bike cycling ride",
+    "brand": "device kit own possession", "brassery": "dinner eat restaurant venue",
+    "bread": "bakery cake gluten wheat", "breakfast": "dinner lunch meal restaurant",
+    "brew": "beverage cafe coffee drink", "brother": "sister",
+    "brunch": "dinner lunch meal restaurant", "buddy": "friend", "budget": "money",
+    "buffet": "dinner eat food meal", "bun": "bakery cake", "butter": "dairy lactose milk",
+    "buy": "birthday gift hinting present wishlist", "cafe": "beverage coffee drink",
+    "caffeine": "beverage cafe coffee drink", "cake": "bakery", "calendar": "appointment meeting",
+    "calm": "loud noise noisy quiet", "camp": "camping tent", "camping": "tent",
+    "cappuccino": "beverage cafe coffee drink", "car": "bicycle bike device drive repair service",
+    "career": "job office work", "cat": "dog pet vet", "cater": "dinner eat food meal",
+    "catering": "dinner eat food meal", "celebrate": "birthday celebration",
+    "celebration": "birthday", "celiac": "gluten wheat", "chai": "beverage drink tea",
+    "chain": "bicycle bike cycling ride", "chalk": "boulder climb climbing gym",
+    "cheese": "dairy lactose milk", "chef": "dinner eat food meal",
+    "chemist": "pharmacy prescription", "chess": "game", "child": "daughter son",
+    "children": "child daughter son", "chore": "agreed commitment errand promise todo",
     "christma": "birthday gift hinting present wishlist", "church": "religion",
     "cider": "bar beer drink pub wine", "cigarette": "smoking", "cinema": "film", "city": "town",
     "clean": "cleaning", "cleaner": "cleaning laundry", "cleaning": "laundry",
@@ -18990,7 +19037,8 @@ RETURN '{
     "crab": "seafood shellfish", "crag": "boulder climb climbing gym", "crave": "want wishlist",
     "cream": "dairy lactose milk", "cricket": "football sport team", "crockery": "washing",
     "croissant": "bakery cake", "cuisine": "dinner eat restaurant venue",
-    "cuppa": "beverage cafe coffee drink", "cut": "barber hair haircut hairdresser salon",
+    "cuppa": "beverage cafe coffee drink", "curry": "dinner eat restaurant venue",
+    "cut": "barber hair haircut hairdresser salon",
     "cutting": "barber hair haircut hairdresser salon", "cycle": "bicycle bike cycling ride",
     "cycling": "bicycle bike ride", "cyclist": "bicycle bike cycling ride", "dad": "father",
     "daddy": "father", "dairy": "lactose milk", "daughter": "child son",
@@ -19006,17 +19054,20 @@ RETURN '{
     "dispensary": "pharmacy prescription", "dog": "cat pet vet", "dressing": "dinner eat food meal",
     "drink": "bar beer beverage cafe coffee juice pub tea water wine",
     "drinking": "beverage coffee drink tea", "drive": "car", "driving": "car drive",
-    "drop": "collect errand order pick", "drug": "medicine", "drum": "instrument music",
+    "drop": "collect errand order pick", "drop off": "collect errand order pick",
+    "drug": "medicine", "drum": "instrument music", "dry cleaning": "cleaning laundry",
     "due": "commitment errand todo", "earbud": "headphone", "earphone": "headphone",
     "eat": "diet dietary dinner food meal restaurant venue",
-    "eatery": "dinner eat restaurant venue", "eating": "dinner eat restaurant venue",
-    "edamame": "soy", "employed": "job office work", "employer": "job office work",
-    "engagement": "anniversary married wedding", "epipen": "allergic allergy",
-    "equipment": "device kit own possession",
+    "eat out": "dinner eat restaurant venue", "eatery": "dinner eat restaurant venue",
+    "eating": "dinner eat restaurant venue", "eating out": "dinner eat restaurant venue",
+    "ebike": "bicycle bike cycling ride", "edamame": "soy", "employed": "job office work",
+    "employer": "job office work", "engagement": "anniversary married wedding",
+    "epipen": "allergic allergy", "equipment": "device kit own possession",
     "errand": "agreed collect commitment order pick promise todo",
     "espresso": "beverage cafe coffee drink", "exercise": "fitness gym sport training",
-    "exercising": "exercise fitness gym sport training", "faith": "religion",
-    "family": "relationship", "festival": "concert gig music", "fetch": "collect errand order pick",
+    "exercising": "exercise fitness gym sport training",
+    "fade": "barber hair haircut hairdresser salon", "faith": "religion", "family": "relationship",
+    "festival": "concert gig music", "fetch": "collect errand order pick",
     "fiance": "husband married partner spous wife", "fiancee": "husband married partner spous wife",
     "film": "cinema", "fitness": "exercise gym sport training",
     "flat": "address beverage cafe coffee drink home hous", "flight": "airport travel trip visited",
@@ -19064,19 +19115,20 @@ RETURN '{
     "intolerant": "allergic allergy", "iphone": "phone", "itch": "allergic allergy",
     "job": "office project work", "jog": "marathon run running", "jogger": "marathon run running",
     "jogging": "marathon run running", "join": "club membership", "journey": "travel trip visited",
-    "juice": "drink water", "kettle": "beverage drink tea", "kid": "child daughter son",
-    "kin": "family relationship", "kit": "device own possession", "kitchen": "cooking",
-    "kitten": "cat dog pet vet", "kiwi": "strawberry", "kosher": "diet dietary eat food",
-    "lactose": "dairy milk", "lager": "bar beer drink pub wine", "landlord": "rent",
-    "lane": "street", "lap": "pool swim swimming", "laptop": "computer",
-    "latte": "beverage cafe coffee drink", "laundry": "cleaning", "law": "family relationship",
-    "league": "club membership", "lemonade": "drink juice water", "len": "camera",
-    "letting": "landlord rent", "library": "book", "lift": "exercise fitness gym sport training",
-    "lifting": "exercise fitness gym sport training", "listen": "band listening music",
-    "listening": "band music", "live": "concert gig music", "loaf": "bakery cake",
-    "loan": "mortgage", "lobster": "seafood shellfish", "loud": "noise noisy quiet",
-    "luggage": "backpack bag", "lunch": "dinner eat meal restaurant venue",
-    "macbook": "computer laptop", "macchiato": "beverage cafe coffee drink",
+    "juice": "drink water", "keep fit": "exercise fitness gym sport training",
+    "kettle": "beverage drink tea", "kid": "child daughter son", "kin": "family relationship",
+    "kit": "device own possession", "kitchen": "cooking", "kitten": "cat dog pet vet",
+    "kiwi": "strawberry", "kosher": "diet dietary eat food", "lactose": "dairy milk",
+    "lager": "bar beer drink pub wine", "landlord": "rent", "lane": "street",
+    "lap": "pool swim swimming", "laptop": "computer", "latte": "beverage cafe coffee drink",
+    "laundry": "cleaning", "law": "family relationship", "league": "club membership",
+    "lemonade": "drink juice water", "len": "camera", "letting": "landlord rent", "library": "book",
+    "lift": "exercise fitness gym sport training", "lifting": "exercise fitness gym sport training",
+    "listen": "band listening music", "listening": "band music", "live": "concert gig music",
+    "loaf": "bakery cake", "loan": "mortgage", "lobster": "seafood shellfish",
+    "loud": "noise noisy quiet", "luggage": "backpack bag",
+    "lunch": "dinner eat meal restaurant venue", "macbook": "computer laptop",
+    "macchiato": "beverage cafe coffee drink",
     "maintenance": "bicycle bike car device repair service", "mall": "bakery shop store",
     "manager": "boss", "manufacturer": "device kit own possession", "marathon": "run running",
     "market": "bakery shop store",
@@ -19109,14 +19161,15 @@ RETURN '{
     "pet": "cat dog vet", "pharmacy": "prescription", "phonograph": "record turntable",
     "photo": "camera", "photograph": "camera", "photography": "camera", "physician": "doctor",
     "physio": "physiotherapist", "physiotherapy": "physiotherapist", "piano": "instrument music",
-    "pick": "collect errand order", "pickup": "collect errand order pick",
-    "picnic": "dinner eat food meal", "pilate": "yoga", "pint": "bar beer drink pub wine",
-    "pizza": "gluten wheat", "place": "restaurant venue", "plane": "airport flight",
-    "plant": "garden", "plate": "dinner eat food meal", "platter": "dinner eat food meal",
-    "playlist": "band listening music", "plumber": "boiler heating", "poison": "allergic allergy",
-    "policy": "insurance", "pool": "swim swimming", "possess": "device kit own possession",
-    "possession": "device kit own", "praline": "almond nut peanut walnut",
-    "prawn": "seafood shellfish", "prescription": "pharmacy",
+    "pick": "collect errand order", "pick up": "collect errand order pick",
+    "picked up": "collect errand order pick", "picking up": "collect errand order pick",
+    "pickup": "collect errand order pick", "picnic": "dinner eat food meal", "pilate": "yoga",
+    "pint": "bar beer drink pub wine", "pizza": "gluten wheat", "place": "restaurant venue",
+    "plane": "airport flight", "plant": "garden", "plate": "dinner eat food meal",
+    "platter": "dinner eat food meal", "playlist": "band listening music",
+    "plumber": "boiler heating", "poison": "allergic allergy", "policy": "insurance",
+    "pool": "swim swimming", "possess": "device kit own possession", "possession": "device kit own",
+    "praline": "almond nut peanut walnut", "prawn": "seafood shellfish", "prescription": "pharmacy",
     "present": "birthday gift hinting wishlist", "price": "budget money",
     "product": "device kit own possession", "profession": "job office work", "project": "work",
     "promise": "agreed commitment errand todo", "promised": "agreed commitment errand promise todo",
@@ -19125,11 +19178,12 @@ RETURN '{
     "puzzle": "game", "quiet": "loud noise noisy", "quiff": "barber hair haircut hairdresser salon",
     "racket": "squash tennis", "radiator": "boiler heating", "rail": "station train",
     "railway": "station train", "rain": "weather", "rainy": "weather",
-    "reaction": "allergic allergy", "read": "book bookshop", "reading": "book bookshop",
-    "recipe": "dinner eat food meal", "record": "turntable",
-    "refreshment": "beverage coffee drink tea", "regularly": "habit routine schedule weekly",
-    "related": "family relationship", "relation": "family relationship", "relationship": "family",
-    "relative": "family relationship", "reminder": "commitment errand todo", "rent": "landlord",
+    "ramen": "dinner eat restaurant venue", "reaction": "allergic allergy", "read": "book bookshop",
+    "reading": "book bookshop", "recipe": "dinner eat food meal", "record": "turntable",
+    "record player": "record turntable", "refreshment": "beverage coffee drink tea",
+    "regularly": "habit routine schedule weekly", "related": "family relationship",
+    "relation": "family relationship", "relationship": "family", "relative": "family relationship",
+    "reminder": "commitment errand todo", "rent": "landlord",
     "repair": "bicycle bike car device service", "reservation": "dinner eat restaurant venue",
     "reserve": "restaurant venue", "residence": "address flat home hous",
     "restaurant": "dinner eat lunch meal place venue",
@@ -19137,8 +19191,8 @@ RETURN '{
     "rider": "bicycle bike cycling ride", "riding": "bicycle bike cycling ride",
     "ritual": "habit routine schedule weekly", "road": "street",
     "roast": "beverage cafe coffee drink", "rock": "boulder climb climbing gym",
-    "rode": "bicycle bike cycling ride", "roommate": "flatmate",
-    "rope": "boulder climb climbing gym", "rose": "florist flower",
+    "rode": "bicycle bike cycling ride", "romantic": "dinner eat restaurant venue",
+    "roommate": "flatmate", "rope": "boulder climb climbing gym", "rose": "florist flower",
     "routine": "habit schedule weekly", "rucksack": "backpack bag", "rugby": "football sport team",
     "run": "marathon running", "runner": "marathon run running", "running": "marathon run",
     "saddle": "bicycle bike cycling ride", "safe": "allergic allergy", "sail": "boat sailing yacht",
@@ -19168,11 +19222,10 @@ RETURN '{
     "stocking": "birthday gift hinting present wishlist",
     "stolen": "bicycle bike car device repair service", "store": "bakery shop",
     "strawberry": "kiwi", "stretch": "yoga", "stroll": "hiking walking",
-    "stylist": "barber hair haircut hairdresser salon", "suit": "cleaning laundry",
-    "suitcase": "backpack bag", "sunday": "saturday", "sunny": "weather",
-    "supermarket": "bakery shop store", "supervisor": "boss manager",
-    "supper": "dinner eat lunch meal restaurant venue",
-    "surprise": "birthday gift hinting present wishlist",
+    "stylist": "barber hair haircut hairdresser salon", "suitcase": "backpack bag",
+    "sunday": "saturday", "sunny": "weather", "supermarket": "bakery shop store",
+    "supervisor": "boss manager", "supper": "dinner eat lunch meal restaurant venue",
+    "surprise": "birthday gift hinting present wishlist", "sushi": "dinner eat restaurant venue",
     "sweat": "exercise fitness gym sport training", "swell": "allergic allergy",
     "swim": "pool swimming", "swimmer": "pool swim swimming", "swimming": "pool swim",
     "table": "dinner eat restaurant venue", "tablet": "computer laptop", "tahini": "sesame",
@@ -19181,13 +19234,14 @@ RETURN '{
     "team": "club football membership sport", "teammate": "colleague",
     "teapot": "beverage drink tea", "teeth": "dentist", "tenancy": "landlord rent",
     "tenant": "landlord rent", "tennis": "squash", "tent": "camping",
-    "thank": "birthday gift hinting present wishlist", "theatre": "cinema film",
-    "theft": "bicycle bike car device repair service", "thirst": "beverage coffee drink tea",
-    "thirsty": "beverage coffee drink tea", "tidy": "cleaning", "tidying": "cleaning",
-    "till": "birthday gift hinting present wishlist", "timetable": "habit routine schedule weekly",
-    "tire": "bicycle bike cycling ride", "todo": "agreed commitment errand promise", "tofu": "soy",
-    "tooth": "dentist", "tour": "travel trip visited", "tourism": "travel trip visited",
-    "town": "city", "train": "exercise fitness gym sport station training",
+    "thai": "dinner eat restaurant venue", "thank": "birthday gift hinting present wishlist",
+    "theatre": "cinema film", "theft": "bicycle bike car device repair service",
+    "thirst": "beverage coffee drink tea", "thirsty": "beverage coffee drink tea",
+    "tidy": "cleaning", "tidying": "cleaning", "till": "birthday gift hinting present wishlist",
+    "timetable": "habit routine schedule weekly", "tire": "bicycle bike cycling ride",
+    "todo": "agreed commitment errand promise", "tofu": "soy", "tooth": "dentist",
+    "tour": "travel trip visited", "tourism": "travel trip visited", "town": "city",
+    "train": "exercise fitness gym sport station training",
     "trainer": "exercise fitness gym sport training", "training": "exercise fitness gym sport",
     "trattoria": "dinner eat restaurant venue", "travel": "trip visited",
     "travelled": "travel trip visited", "traveller": "travel trip visited",
@@ -19196,8 +19250,11 @@ RETURN '{
     "trek": "hiking walking", "trigger": "allergic allergy",
     "trim": "barber hair haircut hairdresser salon",
     "trimming": "barber hair haircut hairdresser salon", "trip": "travel visited",
-    "tune": "band listening music", "turn": "birthday celebration",
-    "turning": "birthday celebration", "turntable": "record", "tutor": "teacher",
+    "tune": "band listening music", "turn fifty": "birthday celebration",
+    "turn forty": "birthday celebration", "turn sixty": "birthday celebration",
+    "turn thirty": "birthday celebration", "turning fifty": "birthday celebration",
+    "turning forty": "birthday celebration", "turning sixty": "birthday celebration",
+    "turning thirty": "birthday celebration", "turntable": "record", "tutor": "teacher",
     "tyre": "bicycle bike cycling ride", "university": "school",
     "unwrap": "birthday gift hinting present wishlist", "vacation": "travel trip visited",
     "vacuum": "cleaning", "vegan": "diet dietary eat food", "vegetarian": "diet dietary eat food",
@@ -19207,16 +19264,17 @@ RETURN '{
     "visited": "travel trip", "wage": "budget money",
     "waiter": "dinner eat food meal restaurant venue", "waiting": "collect errand order pick",
     "waitress": "dinner eat food meal", "walk": "hiking walking", "walking": "hiking",
-    "wall": "boulder climb climbing gym", "walnut": "almond nut peanut",
+    "wall": "boulder climb climbing gym", "walnut": "almond nut peanut", "want": "gift wishlist",
     "warranty": "bicycle bike car device repair service", "water": "drink juice",
     "wedding": "anniversary married", "weekend": "saturday sunday",
     "weekly": "habit routine schedule", "weight": "exercise fitness gym sport training",
-    "wheat": "gluten", "wheel": "bicycle bike cycling ride", "wheeler": "bicycle bike cycling ride",
-    "whisky": "bar beer drink pub wine", "wife": "husband married partner spous",
-    "wine": "bar beer drink pub", "wish": "birthday gift hinting present want wishlist",
+    "went to": "travel trip visited", "wheat": "gluten", "wheel": "bicycle bike cycling ride",
+    "wheeler": "bicycle bike cycling ride", "whisky": "bar beer drink pub wine",
+    "wife": "husband married partner spous", "wine": "bar beer drink pub",
+    "wish": "birthday gift hinting present want wishlist", "wish list": "gift want wishlist",
     "wishlist": "birthday gift hinting present want", "work": "commuting job office project",
-    "working": "project work", "workmate": "colleague",
-    "workout": "exercise fitness gym sport training",
+    "work out": "exercise fitness gym sport training", "working": "project work",
+    "workmate": "colleague", "workout": "exercise fitness gym sport training",
     "wrap": "birthday gift hinting present wishlist", "wristwatch": "watch",
     "xma": "birthday gift hinting present wishlist", "yacht": "boat sailing",
     "yearn": "want wishlist", "yoghurt": "dairy lactose milk", "yogurt": "dairy lactose milk"
@@ -19252,46 +19310,46 @@ RETURN string_to_array(
     ' discuss doing doubt dozen drive driving drop drove due during eager early easily easy eh'
     ' either else elsewhere end ended enough entire entirely especially essentially even evening'
     ' event eventually everybody everywhere exact exactly example except excited exist expect'
-    ' explain express extra extremely fact fail fair fairly fall familiar fancy far fast feel'
-    ' feeling felt fetching few figure final finally finding fine finish first fit fix follow'
-    ' fond forever forget forgot forgotten form former forty forward free frequently front full'
-    ' fully fun funny further future gather general generally getting giving glad gladly gotta'
-    ' grab guess hand handle handy hang happen happened happening happy hard hardly hate head'
-    ' heading hear heard heavy hell hello help helpful hey hi hint hmm hold honest honestly hope'
-    ' hoping hour huge hungry hurry idea ideal ideally imagine immediately important impossible'
-    ' impress include indeed info inform information inside instance instead intend intention'
-    ' interested interesting involve issue item join joke keen keep kept key kidding kindly'
-    ' knowing large last late lately later latest lead lean learn least leave left less letting'
-    ' level likely liking limit line list listed little live load long longer looking lose lost'
-    ' loud low lucky main mainly maintain making manage mark matter maybe mean meant meanwhile'
-    ' mention mentioned mere mess message middle mind minute miss missed missing mistake mix'
-    ' moment month morning mostly move naturally near nearby nearest nearly necessarily'
-    ' necessary neither next nice night nobody none noon normal normally note notice nowaday'
-    ' nowhere obvious obviously occasion occasionally odd offer oh ok okay once opinion option'
-    ' original otherwise ought outside overall owe pack packing particular particularly pass'
-    ' past perfect perfectly perhap personal personally pick picked piece place plain plan'
-    ' planned planning plenty plus point pop position possible possibly potential practically'
-    ' preferably preference preferred present pretty previous previously probably problem proper'
-    ' properly provide pull purpose push putting question quick quickly quiet quite random'
-    ' rather rave reach react read ready real realise realiz reason recent recently recommend'
-    ' recommendation refer regard regarding regular regularly related reliable reliably rely'
-    ' remain reminder reply request require reserve reserved respond rest result review right'
-    ' rough roughly round rule running rush sake satisfied save saying scratch second seeing'
-    ' seem seemed select send sense sensible separate serious seriously set settle settled'
-    ' several share short shortly shot showing side sign similar simple simply since single sit'
-    ' situation slightly slow slowly small smart smile somebody somehow sometime somewhat'
-    ' somewhere soon sorry sound space speak special specific specifically spend spoke spot'
-    ' spring stand standard start started state stay stick stop stopping straight strange stuck'
-    ' stupid such suddenly suggest suggestion suit suitable suited summer suppose supposed sure'
-    ' surely surprise suspect swear sweet swing switch taking talk talking telling tend term'
-    ' test thank therefore thinking third though three thrilled throw till today together'
-    ' tomorrow tonight top total totally touch toward track tricky tried trouble true trust'
-    ' trusty truth try trying turn twice two typical typically ultimately under understand'
-    ' understood unless until unusual upon upset urgent useful various via view visit vital wait'
-    ' waiting walk wanna wanting warn wasted watch week weekday weekend weird whatever whenever'
-    ' wherever whether whichever while whilst whoever whole willing winter wise wish within'
-    ' without won wonder wonderful wondering word work worked working world worry worse worst'
-    ' worth wow wrap write wrong year yes yesterday young', ' ');
+    ' explain express extra extremely eye fact fail fair fairly fall familiar fancy far fast'
+    ' favorite favourite feel feeling felt fetching few figure final finally finding fine finish'
+    ' first fit fix follow fond forever forget forgot forgotten form former forty forward free'
+    ' frequently front full fully fun funny further future gather general generally getting'
+    ' giving glad gladly gotta grab guess hand handle handy hang happen happened happening happy'
+    ' hard hardly hate head heading hear heard heavy hell hello help helpful hey hi hint hmm'
+    ' hold honest honestly hope hoping hour huge hungry hurry idea ideal ideally imagine'
+    ' immediately important impossible impress include indeed info inform information inside'
+    ' instance instead intend intention interested interesting involve issue item join joke keen'
+    ' keep kept key kidding kindly knowing large last late lately later latest lead lean learn'
+    ' least leave left less letting level likely liking limit line list listed little live load'
+    ' long longer looking lose lost loud low lucky main mainly maintain making manage mark'
+    ' matter maybe mean meant meanwhile mention mentioned mere mess message middle mind minute'
+    ' miss missed missing mistake mix moment month morning mostly move naturally near nearby'
+    ' nearest nearly necessarily necessary neither next nice night nobody none noon normal'
+    ' normally note notice nowaday nowhere obvious obviously occasion occasionally odd offer oh'
+    ' ok okay once opinion option original otherwise ought outside overall owe pack packing'
+    ' particular particularly pass past perfect perfectly perhap personal personally pick picked'
+    ' piece place plain plan planned planning plenty plus point pop position possible possibly'
+    ' potential practically prefer preferably preference preferred present pretty previous'
+    ' previously probably problem proper properly provide pull purpose push putting question'
+    ' quick quickly quiet quite random rather rave reach react read ready real realise realiz'
+    ' reason recent recently recommend recommendation refer regard regarding regular regularly'
+    ' related reliable reliably rely remain reminder reply request require reserve reserved'
+    ' respond rest result review right rough roughly round rule running rush sake satisfied save'
+    ' saying scratch second seeing seem seemed select send sense sensible separate serious'
+    ' seriously set settle settled several share short shortly shot showing side sign similar'
+    ' simple simply since single sit situation slightly slow slowly small smart smile somebody'
+    ' somehow sometime somewhat somewhere soon sorry sound space speak special specific'
+    ' specifically spend spoke spot spring stand standard start started state stay stick stop'
+    ' stopping straight strange stuck stupid such suddenly suggest suggestion suit suitable'
+    ' suited summer suppose supposed sure surely surprise suspect swear sweet swing switch'
+    ' taking talk talking telling tend term test thank therefore thinking third though three'
+    ' thrilled throw till today together tomorrow tonight top total totally touch toward track'
+    ' tricky tried trouble true trust trusty truth try trying turn twice two typical typically'
+    ' ultimately under understand understood unless until unusual upon upset urgent useful usual'
+    ' various via view visit vital wait waiting walk wanna want wanting warn wasted watch week'
+    ' weekday weekend weird whatever whenever wherever whether whichever while whilst whoever'
+    ' whole willing winter wise wish within without won wonder wonderful wondering word work'
+    ' worked world worry worse worst worth wow wrap write wrong year yes yesterday young', ' ');
 COMMENT ON FUNCTION mnemo._conversation_words() IS
     'English words, as _terms folds them, that carry a conversation and seldom its subject: they '
     'ask for something only where a question has no other words.';
@@ -19302,23 +19360,40 @@ CREATE FUNCTION mnemo._word_forms(
 RETURNS text[]
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE
-    WHEN p_word COLLATE "C" !~ '^[a-z]{4,}$' THEN '{}'::text[]
-    WHEN p_word COLLATE "C" ~ 'ing$' THEN
-        CASE WHEN p_word COLLATE "C" ~ '[a-z]{2}(bb|dd|ff|gg|mm|nn|pp|rr|tt)ing$'
+    WHEN length(p_word) < 4 OR p_word COLLATE "C" ~ '[^a-z]' THEN '{}'::text[]
+    WHEN right(p_word, 3) = 'ing' THEN
+        CASE WHEN substr(p_word, length(p_word) - 4, 2)
+            IN ('bb', 'dd', 'ff', 'gg', 'mm', 'nn', 'pp', 'rr', 'tt')
         THEN ARRAY[left(p_word, -4)]
         ELSE ARRAY[left(p_word, -3), left(p_word, -3) || 'e'] END
-    WHEN p_word COLLATE "C" ~ 'e[dr]$' THEN
-        CASE WHEN p_word COLLATE "C" ~ '[a-z]{2}(bb|dd|ff|gg|mm|nn|pp|rr|tt)e[dr]$'
+    WHEN right(p_word, 2) IN ('ed', 'er') THEN
+        CASE WHEN substr(p_word, length(p_word) - 3, 2)
+            IN ('bb', 'dd', 'ff', 'gg', 'mm', 'nn', 'pp', 'rr', 'tt')
         THEN ARRAY[left(p_word, -3), left(p_word, -2) || 'ing']
         ELSE ARRAY[left(p_word, -1), left(p_word, -2), left(p_word, -2) || 'ing'] END
-    WHEN p_word COLLATE "C" ~ 'e$' THEN ARRAY[left(p_word, -1) || 'ing', p_word || 'd']
-    WHEN p_word COLLATE "C" ~ '[^aeiou][aeiou][bdgmnprt]$'
+    WHEN right(p_word, 1) = 'e' THEN ARRAY[left(p_word, -1) || 'ing', p_word || 'd']
+    WHEN translate(right(p_word, 3), 'aeiobdgmnprtcfhjklsvw', 'uuuullllllllyyyyyyyyy')
+        IN ('lul', 'yul')
     THEN ARRAY[p_word || right(p_word, 1) || 'ing', p_word || 'ing']
     ELSE ARRAY[p_word || 'ing', p_word || 'ed'] END;
 COMMENT ON FUNCTION mnemo._word_forms(text) IS
     'Other forms that an English word may have, besides plurals: climb for climbing, climbing for '
     'climb, both for climber and climbed; some are no words. Empty for words of fewer than four '
     'letters or of other letters. NULL gives NULL. Raises nothing.';
+
+CREATE FUNCTION mnemo._word_strengths()
+RETURNS jsonb
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN jsonb_object(
+        mnemo._weak_words(), array_fill('0'::text, ARRAY[cardinality(mnemo._weak_words())]))
+    || jsonb_object(
+        mnemo._conversation_words(),
+        array_fill('1'::text, ARRAY[cardinality(mnemo._conversation_words())]))
+    || jsonb_object(
+        mnemo._stop_words(), array_fill('-1'::text, ARRAY[cardinality(mnemo._stop_words())]));
+COMMENT ON FUNCTION mnemo._word_strengths() IS
+    'The words that ask for little: 1 for those of _conversation_words, 0 for those of _weak_words,'
+    ' -1 for stop words. A constant, asked faster than the lists.';
 
 CREATE FUNCTION mnemo._question_terms(
     p_text text
@@ -19334,33 +19409,41 @@ RETURNS TABLE (
 )
 LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 40
 BEGIN ATOMIC
+    WITH token AS MATERIALIZED (
+        SELECT t.word, min(t.place) AS place, min(t.phrase) AS phrase,
+               mnemo._word_strengths() ->> t.word AS strength
+          FROM (
+            SELECT u.word, u.place, mnemo._related_words() ->> (
+                       u.word || ' ' || lead(u.word) OVER (ORDER BY u.place)) AS phrase
+              FROM unnest(mnemo._terms(p_text)) WITH ORDINALITY AS u(word, place)
+          ) AS t
+         GROUP BY t.word
+    ), asked AS MATERIALIZED (
+        SELECT t.word, t.place, t.phrase,
+               CASE WHEN t.strength IS NULL OR t.phrase IS NOT NULL THEN 2
+               ELSE t.strength::integer END AS strength,
+               CASE WHEN t.strength = '0' AND t.phrase IS NULL THEN '{}'::text[]
+               ELSE mnemo._word_forms(t.word) END AS forms
+          FROM token AS t
+         WHERE t.strength IS DISTINCT FROM '-1' OR t.phrase IS NOT NULL
+    )
     SELECT f.place, f.word, f.strength, f.form, mnemo._hash64(f.form), max(f.factor),
            max(f.evidence)
       FROM (
-        SELECT w.place, w.word, w.strength, o.form, o.factor, o.evidence
-          FROM (
-            SELECT u.word, min(u.place) AS place,
-                   CASE WHEN u.word COLLATE "C" = ANY (mnemo._weak_words()) THEN 0
-                   WHEN u.word COLLATE "C" = ANY (mnemo._conversation_words()) THEN 1
-                   ELSE 2 END AS strength
-              FROM unnest(mnemo._terms(p_text)) WITH ORDINALITY AS u(word, place)
-             WHERE u.word COLLATE "C" <> ALL (mnemo._stop_words())
-             GROUP BY u.word
-          ) AS w
-          CROSS JOIN LATERAL (
-            SELECT w.word AS form, 1.0::double precision AS factor,
-                   1.0::double precision AS evidence
-            UNION ALL
-            SELECT v.form, 0.85, 0.9
-              FROM unnest(mnemo._word_forms(w.word)) AS v(form)
-             WHERE w.strength > 0
-            UNION ALL
-            SELECT r.form, 0.5, 0.72
-              FROM unnest(w.word || mnemo._word_forms(w.word)) AS v(form)
-              CROSS JOIN LATERAL unnest(string_to_array(
-                    mnemo._related_words() ->> v.form, ' ')) AS r(form)
-             WHERE w.strength > 0
-          ) AS o
+        SELECT a.place, a.word, a.strength, a.word AS form, 1.0::double precision AS factor,
+               1.0::double precision AS evidence
+          FROM asked AS a
+        UNION ALL
+        SELECT a.place, a.word, a.strength, v.form, 0.85, 0.9
+          FROM asked AS a CROSS JOIN LATERAL unnest(a.forms) AS v(form)
+        UNION ALL
+        SELECT a.place, a.word, a.strength, r.form, 0.5, 0.72
+          FROM asked AS a
+          CROSS JOIN LATERAL unnest(a.word || a.forms || a.phrase) WITH ORDINALITY AS v(form, place)
+          CROSS JOIN LATERAL unnest(string_to_array(
+                CASE WHEN v.place = 2 + cardinality(a.forms) THEN v.form
+                ELSE mnemo._related_words() ->> v.form END, ' ')) AS r(form)
+         WHERE a.strength > 0
       ) AS f
      GROUP BY f.place, f.word, f.strength, f.form;
 END;
@@ -19370,7 +19453,8 @@ COMMENT ON FUNCTION mnemo._question_terms(text) IS
     'is no other; 0 a word of _weak_words, which never does. form: the word itself, another form '
     'of it or a related word; term: its hash. factor: what a hit of it counts in ranking (1 the '
     'word, 0.85 a form, 0.5 a related word). evidence: how far a hit shows that the record speaks '
-    'of what the word asks for (1, 0.9, 0.72). No row for a text without words.';
+    'of what the word asks for (1, 0.9, 0.72). A word that begins a phrase of _related_words, such '
+    'as work out, has the related words of the phrase too. No row for a text without words.';
 
 CREATE FUNCTION mnemo._meant_person(
     p_text text
@@ -19396,41 +19480,1155 @@ COMMENT ON FUNCTION mnemo._partner_names() IS
     'Names, as _fold_name gives them, of the person that she or he means where nobody is named, '
     'best first: the first that exactly one subject has.';
 
-CREATE FUNCTION mnemo._question_slots(
-    p_queries text[]
+-- part: 730_retrieval_rules.sql
+-- Executing a retrieval plan. What a plan asks for becomes slots: a slot is a word, an entity, a
+-- predicate or the pair of the hints, with the terms that may answer it. The lists of the terms
+-- give candidates, which are few; these are scored slot by slot from their own terms, and each
+-- ranking of the fusion adds up the slots that belong to it.
+
+CREATE TYPE mnemo._retrieval_rules AS (
+    list_cap bigint,
+    candidates bigint,
+    k double precision,
+    semantic_weight double precision,
+    semantic_evidence double precision,
+    least_evidence double precision,
+    least_of_kind double precision,
+    relative_evidence double precision,
+    person_alone double precision,
+    other_evidence double precision,
+    other_factor double precision,
+    own_factor double precision,
+    weak_factor double precision,
+    about_factor double precision
+);
+COMMENT ON TYPE mnemo._retrieval_rules IS 'The numbers of mnemo._retrieval_rules().';
+
+CREATE FUNCTION mnemo._retrieval_rules()
+RETURNS mnemo._retrieval_rules
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ROW(64, 64, 60, 2, 0.5, 0.4, 0.12, 0.45, 0.5, 0.5, 0.3, 1.3, 0.3, 0.7)
+    ::mnemo._retrieval_rules;
+COMMENT ON FUNCTION mnemo._retrieval_rules() IS
+    'The numbers by which plans are executed. list_cap: entries read of each list; candidates: '
+    'records that are scored; k: of the fusion; semantic_weight: of the ranking by embeddings, '
+    'others have 1; semantic_evidence: similarity from which a record needs no words; '
+    'least_evidence, least_of_kind, relative_evidence: share of a query''s words that a record '
+    'must answer, the same where kinds are asked for, and share of what the best record answers; '
+    'person_alone: factor of the evidence of a record that answers nothing but the name of a '
+    'query that asks for more; other_evidence, other_factor: factors for records about and naming '
+    'somebody else than the query; own_factor: for records about whom it means; weak_factor: for '
+    'words that ask for nothing; about_factor: of a name as the subject.';
+
+CREATE TYPE mnemo._asked AS (
+    terms bigint[],
+    slots integer[],
+    scores double precision[],
+    evidences double precision[],
+    lists bigint[],
+    list_scores double precision[],
+    rankings integer[],
+    ranking_slots integer[],
+    factors double precision[],
+    asks boolean[],
+    admits integer[],
+    persons integer[],
+    average_length double precision,
+    preferred boolean,
+    meant boolean,
+    pair boolean,
+    subjects text[],
+    predicate text
+);
+COMMENT ON TYPE mnemo._asked IS
+    'What a plan asks for. terms, slots, scores, evidences: the terms that answer slots, with idf '
+    'times factor and what a hit is evidence of; lists, list_scores: the lists to read; rankings, '
+    'ranking_slots, factors, asks: which slots a ranking adds up, and whether a hit is evidence; '
+    'admits: the rankings whose evidence admits; persons: the slots that names are in; preferred: '
+    'whether some subject ranks first; meant: whether the plan means it, by name or pronoun; '
+    'pair: whether both hints are there; subjects: whom the subject hint means; predicate: the '
+    'hint.';
+
+-- The numbers of slots: words by their place from 1, whom a pronoun means 9000, entities from
+-- 10001, predicates from 20001, the hints 30000, records about whom the plan means 40000.
+
+CREATE FUNCTION mnemo._known_names(
+    p_names text[],
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz,
+    p_audiences bigint[],
+    p_places bigint[]
+)
+RETURNS TABLE (name text, subject text)
+LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 5
+SET search_path = pg_catalog, mnemo, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+BEGIN
+    RETURN QUERY
+    WITH known AS MATERIALIZED (
+        SELECT n.name, a.audience, a.place, p.weight, p.memory_id
+          FROM unnest(p_names) AS n(name)
+          CROSS JOIN unnest(p_audiences, p_places) AS a(audience, place)
+          CROSS JOIN LATERAL (
+            SELECT t.weight, t.memory_id
+              FROM mnemo.term_posting AS t
+             WHERE t.org_id = CASE a.place WHEN 4 THEN '*' ELSE p_org_id END
+               AND t.key = a.audience # mnemo._name_term(n.name)
+             ORDER BY t.weight DESC, t.shortness DESC, t.memory_id DESC
+             LIMIT 32
+          ) AS p
+    ), itself AS MATERIALIZED (
+        SELECT DISTINCT k.name FROM known AS k WHERE k.weight >= 30
+    )
+    SELECT i.name, i.name FROM itself AS i
+    UNION ALL
+    SELECT f.name, min(f.subject)
+      FROM (
+        SELECT k.name, mnemo._fold_name(m.subject) COLLATE "C" AS subject
+          FROM known AS k
+          CROSS JOIN LATERAL mnemo._recallable_record(
+                k.place, k.audience, k.memory_id, p_org_id, p_agent_id, p_now, NULL) AS m
+         WHERE NOT EXISTS (SELECT FROM itself AS i WHERE i.name = k.name)
+           AND m.subject IS NOT NULL
+      ) AS f
+     GROUP BY f.name
+    HAVING min(f.subject) = max(f.subject);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._known_names(text[], text, text, timestamptz, bigint[], bigint[]) IS
+    'Those of the names, given as _fold_name gives them, that mean one subject of the records that '
+    'the agent may read, and that subject: the name itself, or the only subject of the first 32 '
+    'records that have it as an alias or entity. p_places: which audience each is, as _recallable '
+    'counts them.';
+
+CREATE FUNCTION mnemo._boosts(
+    p_source_type text,
+    p_confidence double precision,
+    p_kind text,
+    p_valid_from timestamptz,
+    p_now timestamptz
+)
+RETURNS TABLE (factor double precision, boosts jsonb)
+LANGUAGE sql STABLE PARALLEL SAFE ROWS 1
+BEGIN ATOMIC
+    SELECT b.source * b.confidence * b.doubt * b.recency,
+           jsonb_build_object('source', b.source, 'confidence', b.confidence, 'doubt', b.doubt,
+               'recency', b.recency)
+      FROM (
+        SELECT CASE WHEN p_source_type IN ('human', 'user_input') THEN 1.1 ELSE 1.0 END
+                   ::double precision AS source,
+               coalesce(0.7 + 0.6 * p_confidence, 1) AS confidence,
+               CASE WHEN p_confidence < 0.5 THEN 0.7 ELSE 1.0 END::double precision AS doubt,
+               CASE WHEN p_kind = 'episodic'
+               THEN 0.5 + 0.5 * exp(
+                    -least(greatest(
+                        extract(epoch FROM p_now - p_valid_from)::double precision / 86400,
+                        0), 7000)
+                    / 14)
+               ELSE 1 END AS recency
+      ) AS b;
+END;
+COMMENT ON FUNCTION mnemo._boosts(text, double precision, text, timestamptz, timestamptz) IS
+    'What multiplies the score of a record: source 1.1 for an explicit one (human, user_input); '
+    'confidence 0.7 + 0.6 times it, 1 where it is unknown; doubt 0.7 for a confidence under 0.5; '
+    'recency 0.5 + 0.5 * exp(-days / 14) for facts of kind episodic; factor is their product.';
+
+-- part: 731_asked_names.sql
+CREATE FUNCTION mnemo._reachable_audiences(
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz,
+    OUT audiences bigint[],
+    OUT places bigint[]
+)
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+BEGIN
+    SELECT array_agg(a.audience ORDER BY a.place), array_agg(a.place ORDER BY a.place)
+      INTO audiences, places
+      FROM unnest(mnemo._audiences(p_org_id, p_agent_id, NULL)
+            || mnemo._delegated_audiences(p_org_id, p_agent_id, NULL, p_now))
+        WITH ORDINALITY AS a(audience, place)
+     WHERE CASE a.place
+        WHEN 2 THEN EXISTS (
+            SELECT FROM mnemo.memory AS m
+             WHERE m.org_id = p_org_id AND m.scope = 'public'
+               AND m.scope IN ('public', 'global') AND m.deleted_at IS NULL
+               AND NOT m.tags @> ARRAY['__experience_plan__'])
+        WHEN 3 THEN EXISTS (
+            SELECT FROM mnemo.acl AS g WHERE g.org_id = p_org_id AND g.agent_id = p_agent_id)
+        WHEN 4 THEN EXISTS (
+            SELECT FROM mnemo.memory AS m
+             WHERE m.org_id = '*' AND m.scope = 'global'
+               AND m.scope IN ('public', 'global') AND m.deleted_at IS NULL
+               AND NOT m.tags @> ARRAY['__experience_plan__'])
+        ELSE true END;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._reachable_audiences(text, text, timestamptz) IS
+    'The audiences whose lists can hold a memory that the agent may read, and the place of each as '
+    '_recallable counts them. Others have empty lists, which need not be looked up.';
+
+CREATE FUNCTION mnemo._phrases(
+    p_texts text[]
+)
+RETURNS text[]
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    RETURN ARRAY(
+        SELECT DISTINCT array_to_string(w.words[p.place : p.place + n.more], ' ') COLLATE "C"
+          FROM unnest(p_texts) AS t(text)
+          CROSS JOIN LATERAL (
+            SELECT string_to_array(mnemo._fold_phrase(t.text), ' ') AS words
+          ) AS w
+          CROSS JOIN LATERAL generate_subscripts(w.words, 1) AS p(place)
+          CROSS JOIN generate_series(0, 2) AS n(more)
+         WHERE p.place + n.more <= cardinality(w.words)
+           AND w.words[p.place] COLLATE "C" <> ALL (mnemo._stop_words())
+           AND w.words[p.place + n.more] COLLATE "C" <> ALL (mnemo._stop_words())
+           AND (n.more > 0 OR w.words[p.place] COLLATE "C"
+                <> ALL (mnemo._weak_words() || mnemo._conversation_words()))
+    );
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._phrases(text[]) IS
+    'What may be a name in texts: each word, pair and three words in a row that neither begin nor '
+    'end with a stop word, as _fold_name gives names; single words only where they are neither '
+    'weak nor words of conversation.';
+
+CREATE FUNCTION mnemo._asked_names(
+    p_plan jsonb,
+    p_queries text[],
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz,
+    p_audiences bigint[],
+    p_places bigint[]
+)
+RETURNS TABLE (name text, subject text, origin text)
+LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 5
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_meant text[] := ARRAY(SELECT mnemo._meant_person(q.text) FROM unnest(p_queries) AS q(text));
+    v_phrases text[] := mnemo._phrases(p_queries);
+    v_entities text[] := ARRAY(
+        SELECT mnemo._fold_name(f.form)
+          FROM jsonb_array_elements(p_plan -> 'entities') AS e(entity)
+          CROSS JOIN LATERAL (VALUES (e.entity ->> 'surface'), (e.entity ->> 'canonical'))
+            AS f(form)
+         WHERE f.form IS NOT NULL);
+    v_hint text := mnemo._fold_name(p_plan ->> 'subject_hint');
+    v_partner text[] := CASE WHEN 'partner' = ANY (v_meant) THEN mnemo._partner_names() END;
+BEGIN
+    RETURN QUERY
+    WITH known AS MATERIALIZED (
+        SELECT k.name, k.subject
+          FROM mnemo._known_names(
+                v_phrases || v_entities || v_hint || v_partner, p_org_id, p_agent_id, p_now,
+                p_audiences, p_places) AS k
+    ), said AS MATERIALIZED (
+        SELECT k.name, k.subject
+          FROM known AS k
+         WHERE k.name = ANY (v_phrases || v_entities) AND k.subject <> 'user'
+    )
+    -- A name within a longer one is no name of its own.
+    SELECT s.name, s.subject, 'said'
+      FROM said AS s
+     WHERE NOT EXISTS (
+        SELECT FROM said AS o
+         WHERE o.name <> s.name
+           AND strpos(' ' || o.name || ' ', ' ' || s.name || ' ') > 0)
+    UNION ALL
+    (SELECT NULL, k.subject, 'partner'
+       FROM known AS k
+      WHERE k.name = ANY (v_partner) AND k.subject <> 'user'
+        AND NOT EXISTS (SELECT FROM said)
+      ORDER BY array_position(v_partner, k.name)
+      LIMIT 1)
+    UNION ALL
+    SELECT NULL, 'user',
+           CASE WHEN 'user' = ANY (v_meant || v_entities) THEN 'user' ELSE 'nobody' END
+     WHERE NOT EXISTS (SELECT FROM known AS k
+                        WHERE k.name = ANY (v_phrases || v_entities || v_partner)
+                          AND k.subject <> 'user')
+       AND ('user' = ANY (v_meant || v_entities) OR v_partner IS NULL)
+    UNION ALL
+    SELECT v_hint, coalesce((SELECT k.subject FROM known AS k WHERE k.name = v_hint), v_hint),
+           'hint'
+     WHERE v_hint IS NOT NULL;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._asked_names(
+    jsonb, text[], text, text, timestamptz, bigint[], bigint[]
+) IS
+    'Whom a plan means, by its origin: said, a name in its queries or entities that means one '
+    'subject other than the user; where there is none, partner, whom a pronoun means, else the '
+    'user (user where a query speaks in the first person, nobody where it does not); hint, the '
+    'subject hint, resolved where it is known.';
+
+-- part: 732_asked.sql
+CREATE FUNCTION mnemo._inverse_frequencies(
+    p_terms bigint[],
+    p_org_id text,
+    OUT idfs double precision[],
+    OUT average_length double precision
+)
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+BEGIN
+    WITH change AS MATERIALIZED (
+        SELECT c.records, c.length, c.terms, c.counts, c.terms && p_terms AS asked
+          FROM mnemo.term_change AS c
+         WHERE c.org_id = p_org_id
+    ), total AS MATERIALIZED (
+        SELECT coalesce(sum(s.records), 0)::double precision AS records,
+               coalesce(sum(s.length), 0)::double precision AS length
+          FROM (
+            SELECT t.records, t.length FROM mnemo.term_total AS t WHERE t.org_id = p_org_id
+            UNION ALL
+            SELECT c.records, c.length FROM change AS c
+          ) AS s
+    )
+    SELECT array_agg(ln(1 + (t.records - f.records + 0.5) / (f.records + 0.5)) ORDER BY f.place),
+           max(CASE WHEN t.length > 0 THEN t.length / t.records ELSE 10 END)
+      INTO idfs, average_length
+      FROM (
+        SELECT a.place, (coalesce((
+                    SELECT q.records FROM mnemo.term_frequency AS q
+                     WHERE q.org_id = p_org_id AND q.term = a.term
+                ), 0) + coalesce((
+                    SELECT sum(c.counts[array_position(c.terms, a.term)])
+                      FROM change AS c WHERE c.asked
+                ), 0))::double precision AS records
+          FROM unnest(p_terms) WITH ORDINALITY AS a(term, place)
+      ) AS f
+      CROSS JOIN total AS t;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._inverse_frequencies(bigint[], text) IS
+    'The inverse document frequency of each term and the average length, as _query_terms has them.';
+
+CREATE FUNCTION mnemo._asked(
+    p_plan jsonb,
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz,
+    p_audiences bigint[],
+    p_places bigint[]
+)
+RETURNS mnemo._asked
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET jit = off
+AS $fn$
+DECLARE
+    v_rules mnemo._retrieval_rules := mnemo._retrieval_rules();
+    v_queries text[] := ARRAY(
+        SELECT e.text FROM jsonb_array_elements_text(p_plan -> 'lexical_queries') AS e(text));
+    v_topics text := (
+        SELECT string_agg(e.text, ' ')
+          FROM jsonb_array_elements_text(p_plan -> 'topics') AS e(text));
+    v_asked mnemo._asked;
+    v_factors double precision[];
+    v_reads boolean[];
+    v_own bigint[];
+BEGIN
+    v_asked.predicate := p_plan ->> 'predicate_hint';
+    WITH name AS MATERIALIZED (
+        SELECT n.name, n.subject, n.origin
+          FROM mnemo._asked_names(
+                p_plan, v_queries, p_org_id, p_agent_id, p_now, p_audiences, p_places) AS n
+    ), form AS MATERIALIZED (
+        SELECT t.place::integer AS slot, t.word, t.strength, t.term, t.factor, t.evidence
+          FROM mnemo._question_terms(array_to_string(v_queries || v_topics, ' ')) AS t
+    ), word AS MATERIALIZED (
+        SELECT f.slot, f.word, max(f.strength) AS strength, max(n.subject) AS subject
+          FROM form AS f
+          LEFT JOIN name AS n
+            ON n.origin = 'said' AND f.word = ANY (string_to_array(n.name, ' '))
+         GROUP BY f.slot, f.word
+    ), query AS MATERIALIZED (
+        SELECT q.ranking::integer AS ranking, mnemo._terms(q.text) AS words,
+               mnemo._meant_person(q.text) AS meant
+          FROM unnest(v_queries || array_fill(NULL::text, ARRAY[3 - cardinality(v_queries)])
+                || v_topics) WITH ORDINALITY AS q(text, ranking)
+         WHERE q.text IS NOT NULL
+    ), usage AS MATERIALIZED (
+        SELECT u.ranking, u.slot, u.asks, CASE WHEN u.asks THEN 1 ELSE v_rules.weak_factor END
+               AS factor
+          FROM (
+            SELECT q.ranking, w.slot,
+                   w.strength = 2 OR w.subject IS NOT NULL
+                   OR w.strength = 1 AND q.meant IS DISTINCT FROM 'partner'
+                       AND NOT bool_or(w.strength = 2 OR w.subject IS NOT NULL)
+                               OVER (PARTITION BY q.ranking) AS asks
+              FROM query AS q
+              JOIN word AS w ON w.word = ANY (q.words)
+            UNION ALL
+            SELECT q.ranking, 9000, true
+              FROM query AS q
+             WHERE q.meant = 'partner' AND EXISTS (SELECT FROM name AS n WHERE n.origin = 'partner')
+          ) AS u
+        UNION ALL
+        SELECT 5, 10000 + e.place::integer, false, 1
+          FROM jsonb_array_elements(p_plan -> 'entities') WITH ORDINALITY AS e(entity, place)
+        UNION ALL
+        SELECT 6, 20000 + e.place::integer, false, 1
+          FROM jsonb_array_elements_text(p_plan -> 'predicates') WITH ORDINALITY AS e(name, place)
+    ), answer AS MATERIALIZED (
+        SELECT f.term, f.slot, f.factor, f.evidence,
+               EXISTS (SELECT FROM usage AS u WHERE u.slot = f.slot AND u.asks) AS reads
+          FROM form AS f
+        UNION ALL
+        SELECT t.term, p.slot, t.factor, t.evidence, true
+          FROM (
+            SELECT w.slot, w.subject FROM word AS w WHERE w.subject IS NOT NULL
+            UNION ALL
+            SELECT 9000, n.subject FROM name AS n WHERE n.origin = 'partner'
+          ) AS p
+          CROSS JOIN LATERAL (VALUES
+            (mnemo._about_term(p.subject), v_rules.about_factor, 1),
+            (mnemo._name_term(p.subject), 0.5 * v_rules.about_factor, 0.9)
+          ) AS t(term, factor, evidence)
+        UNION ALL
+        SELECT mnemo._name_term(f.name), 10000 + e.place::integer, 1, 0, true
+          FROM jsonb_array_elements(p_plan -> 'entities') WITH ORDINALITY AS e(entity, place)
+          CROSS JOIN LATERAL (
+            SELECT mnemo._fold_name(e.entity ->> 'surface') AS name
+            UNION
+            SELECT mnemo._fold_name(e.entity ->> 'canonical')
+            UNION
+            SELECT n.subject FROM name AS n
+             WHERE n.origin = 'said' AND n.name IN (mnemo._fold_name(e.entity ->> 'surface'),
+                mnemo._fold_name(e.entity ->> 'canonical'))
+          ) AS f
+         WHERE f.name IS NOT NULL
+        UNION ALL
+        SELECT mnemo._attribute_term(e.name), 20000 + e.place::integer, 1, 0, true
+          FROM jsonb_array_elements_text(p_plan -> 'predicates') WITH ORDINALITY AS e(name, place)
+        UNION ALL
+        SELECT mnemo._pair_term(n.subject, v_asked.predicate), 30000, 1, 0, true
+          FROM name AS n WHERE n.origin = 'hint' AND v_asked.predicate IS NOT NULL
+        UNION ALL
+        SELECT mnemo._about_term(n.subject), 30000, 1, 0, true
+          FROM name AS n WHERE n.origin = 'hint' AND v_asked.predicate IS NULL
+        UNION ALL
+        SELECT mnemo._attribute_term(v_asked.predicate), 30000, 1, 0, true
+         WHERE v_asked.predicate IS NOT NULL
+           AND NOT EXISTS (SELECT FROM name AS n WHERE n.origin = 'hint')
+        UNION ALL
+        SELECT mnemo._about_term(n.subject), 40000, 1, 0, false
+          FROM name AS n WHERE n.origin <> 'hint'
+    ), sought AS (
+        SELECT array_agg(u.slot ORDER BY u.slot) FILTER (WHERE u.asks) AS slots, u.ranking
+          FROM usage AS u
+         WHERE u.ranking <= 3
+         GROUP BY u.ranking
+    )
+    SELECT a.terms, a.slots, a.factors, a.evidences, a.reads, u.rankings, u.slots, u.factors,
+           u.asks,
+           ARRAY(
+                SELECT s.ranking FROM sought AS s
+                 WHERE s.slots IS NOT NULL AND NOT EXISTS (
+                    SELECT FROM sought AS o WHERE s.slots <@ o.slots AND NOT o.slots <@ s.slots)),
+           ARRAY(
+                SELECT w.slot FROM word AS w WHERE w.subject IS NOT NULL
+                UNION ALL
+                SELECT 9000 FROM name AS n WHERE n.origin = 'partner'),
+           EXISTS (SELECT FROM name AS n WHERE n.origin <> 'hint'),
+           EXISTS (SELECT FROM name AS n WHERE n.origin IN ('said', 'partner', 'user')),
+           EXISTS (SELECT FROM name AS n WHERE n.origin = 'hint')
+               AND v_asked.predicate IS NOT NULL,
+           ARRAY(SELECT n.subject FROM name AS n WHERE n.origin = 'hint'),
+           ARRAY(SELECT mnemo._about_term(n.subject) FROM name AS n WHERE n.origin <> 'hint')
+      INTO v_asked.terms, v_asked.slots, v_factors, v_asked.evidences, v_reads, v_asked.rankings,
+           v_asked.ranking_slots, v_asked.factors, v_asked.asks, v_asked.admits, v_asked.persons,
+           v_asked.preferred, v_asked.meant, v_asked.pair, v_asked.subjects, v_own
+      FROM (
+        SELECT array_agg(r.term) AS terms, array_agg(r.slot) AS slots,
+               array_agg(r.factor) AS factors, array_agg(r.evidence) AS evidences,
+               array_agg(r.reads) AS reads
+          FROM answer AS r
+      ) AS a
+      CROSS JOIN (
+        SELECT array_agg(g.ranking) AS rankings, array_agg(g.slot) AS slots,
+               array_agg(g.factor) AS factors, array_agg(g.asks) AS asks
+          FROM usage AS g
+      ) AS u;
+    SELECT array_agg(i.idf * i.factor ORDER BY i.place), max(f.average_length)
+      INTO v_asked.scores, v_asked.average_length
+      FROM mnemo._inverse_frequencies(v_asked.terms, p_org_id) AS f
+      CROSS JOIN LATERAL unnest(f.idfs, v_factors) WITH ORDINALITY AS i(idf, factor, place);
+    SELECT array_agg(l.term), array_agg(l.score) INTO v_asked.lists, v_asked.list_scores
+      FROM (
+        SELECT o.term, max(o.score) AS score
+          FROM (
+            SELECT t.term, t.score
+              FROM unnest(v_asked.terms, v_asked.scores, v_reads) AS t(term, score, reads)
+             WHERE t.reads
+            UNION ALL
+            SELECT mnemo._own_term(w.about, t.term), t.score
+              FROM unnest(v_asked.terms, v_asked.slots, v_asked.scores, v_reads)
+                AS t(term, slot, score, reads)
+              CROSS JOIN unnest(v_own) AS w(about)
+             WHERE t.reads AND t.slot < 9000
+          ) AS o
+         GROUP BY o.term
+      ) AS l;
+    RETURN v_asked;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._asked(jsonb, text, text, timestamptz, bigint[], bigint[]) IS
+    'What a plan in normal form asks for, in the words and names of the records that the agent may '
+    'read.';
+
+-- part: 733_retrieved.sql
+CREATE FUNCTION mnemo._retrieved(
+    p_plan jsonb,
+    p_asked mnemo._asked,
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz,
+    p_filter mnemo._recall_filter,
+    p_audiences bigint[],
+    p_places bigint[],
+    p_embedding text,
+    p_model text,
+    p_limit bigint,
+    p_unfit mnemo._recall_filter
 )
 RETURNS TABLE (
-    query integer,
-    slot integer,
-    word text,
-    term bigint,
-    credit double precision,
+    org_id text,
+    id uuid,
+    admitted boolean,
+    rankings text[],
+    ranks bigint[],
+    parts double precision[],
+    boosts jsonb,
+    score double precision,
+    best double precision,
     evidence double precision,
-    admits boolean
+    hinted boolean
 )
-LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 60
-BEGIN ATOMIC
-    SELECT q.query::integer, t.place::integer, t.word, t.term,
-           CASE WHEN t.strength = 2 OR t.strength = 1 AND a.alone THEN t.factor
-           ELSE 0.3 * t.factor END,
-           CASE WHEN t.strength = 2 OR t.strength = 1 AND a.alone THEN t.evidence
-           ELSE 0 END,
-           t.strength = 2 OR t.strength = 1 AND a.alone
-      FROM unnest(p_queries) WITH ORDINALITY AS q(text, query)
-      CROSS JOIN LATERAL (
-        SELECT t.place, t.word, t.strength, t.term, t.factor, t.evidence,
-               max(t.strength) OVER () = 1 AS alone
-          FROM mnemo._question_terms(q.text) AS t
-      ) AS t
-      CROSS JOIN LATERAL (
-        SELECT t.alone AND mnemo._meant_person(q.text) IS DISTINCT FROM 'partner' AS alone
-      ) AS a;
-END;
-COMMENT ON FUNCTION mnemo._question_slots(text[]) IS
-    'The terms of each of several questions, as _question_terms gives them: query is the place of '
-    'the question, slot that of the word, admits whether the word asks for something. A word that '
-    'does not has evidence 0 and 0.3 of the credit. Where no word does, nor a person is meant, '
-    'those of _conversation_words do.';
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 64
+SET search_path = pg_catalog, mnemo, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET enable_mergejoin = off
+SET jit = off
+AS $fn$
+DECLARE
+    v_rules mnemo._retrieval_rules := mnemo._retrieval_rules();
+    v_average double precision := p_asked.average_length;
+    v_after timestamptz := p_plan #>> '{temporal,after}';
+    v_before timestamptz := p_plan #>> '{temporal,before}';
+    v_scopes jsonb := p_plan -> 'scopes';
+    v_least double precision := CASE WHEN p_filter.kinds IS NULL THEN v_rules.least_evidence
+        ELSE v_rules.least_of_kind END;
+    -- For a longer answer more is read.
+    v_candidates bigint := greatest(v_rules.candidates, 2 * p_limit);
+    v_cap bigint := greatest(v_rules.list_cap, 2 * p_limit);
+    v_queries bigint := jsonb_array_length(p_plan -> 'lexical_queries');
+BEGIN
+    RETURN QUERY
+    WITH entry AS (
+        SELECT a.place, a.audience, e.memory_id,
+               mnemo._term_score(l.score, e.weight, -e.shortness, v_average) AS part
+          FROM unnest(p_asked.lists, p_asked.list_scores) AS l(term, score)
+          CROSS JOIN unnest(p_audiences, p_places) AS a(audience, place)
+          CROSS JOIN LATERAL (
+            SELECT p.weight, p.shortness, p.memory_id
+              FROM mnemo.term_posting AS p
+             WHERE p.org_id = p_org_id AND p.key = a.audience # l.term
+             ORDER BY p.weight DESC, p.shortness DESC, p.memory_id DESC
+             LIMIT v_cap
+          ) AS e
+         WHERE a.place <> 4
+        UNION ALL
+        SELECT a.place, a.audience, e.memory_id,
+               mnemo._term_score(l.score, e.weight, -e.shortness, v_average)
+          FROM unnest(p_asked.lists, p_asked.list_scores) AS l(term, score)
+          CROSS JOIN unnest(p_audiences, p_places) AS a(audience, place)
+          CROSS JOIN LATERAL (
+            SELECT p.weight, p.shortness, p.memory_id
+              FROM mnemo.term_posting AS p
+             WHERE p.org_id = '*' AND p.key = a.audience # l.term
+             ORDER BY p.weight DESC, p.shortness DESC, p.memory_id DESC
+             LIMIT v_cap
+          ) AS e
+         WHERE a.place = 4
+    ), chosen AS MATERIALIZED (
+        SELECT m.org_id, m.id, m.kind, m.confidence, m.source_type, m.valid_from
+          FROM (
+            SELECT e.place, e.audience, e.memory_id, mnemo._round_score(sum(e.part)) AS reach
+              FROM entry AS e
+             GROUP BY e.place, e.audience, e.memory_id
+             ORDER BY reach DESC, e.memory_id DESC
+          ) AS s
+          CROSS JOIN LATERAL mnemo._recallable_record(
+                s.place, s.audience, s.memory_id, p_org_id, p_agent_id, p_now, p_filter) AS m
+         WHERE p_unfit IS NULL OR NOT mnemo._passes(m, p_unfit)
+         ORDER BY s.reach DESC, s.memory_id DESC
+         LIMIT v_candidates
+    ), near AS MATERIALIZED (
+        SELECT n.org_id, n.id, n.similarity
+          FROM mnemo._semantic_lane(
+                p_embedding, p_model, p_org_id, p_agent_id, p_now, p_filter, v_candidates) AS n
+         WHERE p_embedding IS NOT NULL AND p_unfit IS NULL
+    ), candidate AS MATERIALIZED (
+        SELECT c.org_id, c.id, c.kind, c.confidence, c.source_type, c.valid_from FROM chosen AS c
+        UNION ALL
+        SELECT m.org_id, m.id, m.kind, m.confidence, m.source_type, m.valid_from
+          FROM near AS n
+          CROSS JOIN LATERAL (
+            SELECT r.* FROM mnemo._record(p_org_id, n.id) AS r WHERE n.org_id <> '*'
+            UNION ALL
+            SELECT r.* FROM mnemo._record('*', n.id) AS r WHERE n.org_id = '*'
+          ) AS m
+         WHERE NOT EXISTS (SELECT FROM chosen AS c WHERE c.org_id = n.org_id AND c.id = n.id)
+    ), answer AS MATERIALIZED (
+        SELECT a.term, a.slot, a.score, a.evidence
+          FROM unnest(p_asked.terms, p_asked.slots, p_asked.scores, p_asked.evidences)
+            AS a(term, slot, score, evidence)
+    ), hit AS MATERIALIZED (
+        SELECT h.org_id, h.id, h.slot, max(h.score) AS score, max(h.evidence) AS evidence
+          FROM (
+            SELECT c.org_id, c.id, a.slot, a.evidence,
+                   mnemo._term_score(a.score, u.weight, v.length, v_average) AS score
+              FROM candidate AS c
+              CROSS JOIN LATERAL (
+                SELECT t.terms, t.weights, t.length
+                  FROM mnemo.term_vector AS t
+                 WHERE t.org_id = p_org_id AND t.memory_id = c.id AND c.org_id <> '*'
+                UNION ALL
+                SELECT t.terms, t.weights, t.length
+                  FROM mnemo.term_vector AS t
+                 WHERE t.org_id = '*' AND t.memory_id = c.id AND c.org_id = '*'
+              ) AS v
+              CROSS JOIN LATERAL unnest(v.terms, v.weights) AS u(term, weight)
+              JOIN answer AS a ON a.term = u.term
+          ) AS h
+         GROUP BY h.org_id, h.id, h.slot
+    ), usage AS MATERIALIZED (
+        SELECT u.ranking, u.slot, u.factor, u.asks, u.slot = ANY (p_asked.persons) AS person,
+               count(*) FILTER (WHERE u.asks) OVER w AS asked,
+               bool_or(u.asks AND u.slot <> ALL (p_asked.persons)) OVER w AS beyond
+          FROM unnest(p_asked.rankings, p_asked.ranking_slots, p_asked.factors, p_asked.asks)
+            AS u(ranking, slot, factor, asks)
+        WINDOW w AS (PARTITION BY u.ranking)
+    ), whole AS MATERIALIZED (
+        SELECT h.org_id, h.id, bool_or(h.slot = 40000) AS own, bool_or(h.slot = 30000) AS hinted,
+               bool_or(h.slot = ANY (p_asked.persons) AND h.evidence > 0) AS named
+          FROM hit AS h
+         GROUP BY h.org_id, h.id
+    ), rated AS MATERIALIZED (
+        SELECT r.org_id, r.id, r.ranking, w.hinted,
+               mnemo._round_score(r.score * CASE
+                    WHEN r.ranking > 4 OR NOT p_asked.preferred THEN 1
+                    WHEN w.own THEN v_rules.own_factor
+                    WHEN w.named THEN 1
+                    ELSE v_rules.other_factor END) AS score,
+               mnemo._round_score(r.evidence
+                    * CASE WHEN r.beyond AND NOT r.more THEN v_rules.person_alone ELSE 1 END
+                    * CASE WHEN p_asked.meant AND NOT w.own AND NOT w.named
+                      THEN v_rules.other_evidence ELSE 1 END) AS evidence
+          FROM (
+            SELECT h.org_id, h.id, u.ranking, sum(h.score * u.factor) AS score,
+                   coalesce(sum(h.evidence) FILTER (WHERE u.asks), 0) / greatest(max(u.asked), 1)
+                       AS evidence,
+                   bool_or(u.beyond) AS beyond,
+                   bool_or(u.asks AND NOT u.person AND h.evidence > 0) AS more
+              FROM hit AS h
+              JOIN usage AS u ON u.slot = h.slot
+             GROUP BY h.org_id, h.id, u.ranking
+          ) AS r
+          JOIN whole AS w ON w.org_id = r.org_id AND w.id = r.id
+    ), verdict AS MATERIALIZED (
+        SELECT c.org_id, c.id, c.kind, c.confidence, c.source_type, c.valid_from, n.similarity,
+               coalesce(w.hinted, false) AS hinted, g.words, g.best, g.evidence,
+               coalesce(g.admits, false)
+               OR p_asked.pair AND coalesce(w.hinted, false)
+               OR coalesce(n.similarity >= v_rules.semantic_evidence, false)
+               OR v_queries = 0 AND coalesce(g.entity, false) AS admitted
+          FROM candidate AS c
+          LEFT JOIN near AS n ON n.org_id = c.org_id AND n.id = c.id
+          LEFT JOIN whole AS w ON w.org_id = c.org_id AND w.id = c.id
+          LEFT JOIN (
+            SELECT r.org_id, r.id,
+                   bool_or(r.ranking = ANY (p_asked.admits) AND r.evidence >= v_least
+                       AND r.evidence >= v_rules.relative_evidence * r.most) AS admits,
+                   bool_or(r.ranking = 5) AS entity,
+                   sum(r.score) FILTER (WHERE r.ranking <= 3) AS words,
+                   max(r.score) FILTER (WHERE r.ranking <= 3) AS best,
+                   max(r.evidence) FILTER (WHERE r.ranking = ANY (p_asked.admits)) AS evidence
+              FROM (
+                SELECT s.org_id, s.id, s.ranking, s.score, s.evidence,
+                       max(s.evidence) OVER (PARTITION BY s.ranking) AS most
+                  FROM rated AS s
+              ) AS r
+             GROUP BY r.org_id, r.id
+          ) AS g ON g.org_id = c.org_id AND g.id = c.id
+    ), listed AS (
+        SELECT r.org_id, r.id, r.ranking, r.score
+          FROM rated AS r
+          JOIN verdict AS v ON v.org_id = r.org_id AND v.id = r.id AND v.admitted
+         WHERE r.score > 0
+        UNION ALL
+        SELECT r.org_id, r.id, 10 + r.ranking, r.score
+          FROM rated AS r
+          JOIN verdict AS v ON v.org_id = r.org_id AND v.id = r.id AND v.admitted
+         WHERE r.score > 0 AND r.hinted AND (r.ranking <= 3 OR r.ranking = 5)
+        UNION ALL
+        SELECT v.org_id, v.id, x.ranking, x.score
+          FROM verdict AS v
+          CROSS JOIN LATERAL (VALUES
+            (7, CASE WHEN v.hinted AND p_asked.predicate IS NOT NULL THEN coalesce(v.words, 0) END),
+            (8, v.similarity),
+            (9, CASE WHEN v_scopes ? v.kind THEN coalesce(v.words, 0) END),
+            (10, CASE WHEN coalesce(v_after, v_before) IS NOT NULL
+                    AND (v.valid_from >= v_after) IS NOT FALSE
+                    AND (v.valid_from < v_before) IS NOT FALSE THEN coalesce(v.words, 0) END),
+            (18, CASE WHEN v.hinted THEN v.similarity END)
+          ) AS x(ranking, score)
+         WHERE v.admitted AND x.score IS NOT NULL
+    ), fused AS (
+        SELECT p.org_id, p.id, array_agg(p.name ORDER BY p.ranking) AS rankings,
+               array_agg(p.rank ORDER BY p.ranking) AS ranks,
+               array_agg(p.part ORDER BY p.ranking) AS parts,
+               sum(p.part ORDER BY p.ranking) AS total
+          FROM (
+            SELECT l.org_id, l.id, l.ranking, l.rank,
+                   (ARRAY['query_1', 'query_2', 'query_3', 'topics', 'entities', 'predicates',
+                        'seeded', 'semantic', 'scopes', 'time', 'query_1_hinted',
+                        'query_2_hinted', 'query_3_hinted', NULL, 'entities_hinted', NULL, NULL,
+                        'semantic_hinted'])[l.ranking] AS name,
+                   CASE WHEN l.ranking IN (8, 18) THEN v_rules.semantic_weight ELSE 1 END
+                       / (v_rules.k + l.rank) AS part
+              FROM (
+                SELECT i.org_id, i.id, i.ranking,
+                       row_number() OVER (
+                            PARTITION BY i.ranking ORDER BY i.score DESC, i.id DESC) AS rank
+                  FROM listed AS i
+              ) AS l
+          ) AS p
+         GROUP BY p.org_id, p.id
+    )
+    SELECT v.org_id, v.id, v.admitted, f.rankings, f.ranks, f.parts, b.boosts,
+           f.total * b.factor, coalesce(v.best, v.similarity, 0), v.evidence, v.hinted
+      FROM verdict AS v
+      LEFT JOIN fused AS f ON f.org_id = v.org_id AND f.id = v.id
+      CROSS JOIN LATERAL mnemo._boosts(
+            v.source_type, v.confidence, v.kind, v.valid_from, p_now) AS b
+     ORDER BY v.admitted DESC, f.total * b.factor DESC, coalesce(v.best, v.similarity, 0) DESC,
+              v.id DESC;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._retrieved(
+    jsonb, mnemo._asked, text, text, timestamptz, mnemo._recall_filter, bigint[], bigint[], text,
+    text, bigint, mnemo._recall_filter
+) IS
+    'The records that a plan reaches, best first: those admitted, with the rank and the part of '
+    'each ranking, the boosts and the score, then those of too little evidence. With p_unfit only '
+    'those that do not pass this filter.';
+
+-- part: 734_assembled.sql
+CREATE FUNCTION mnemo._score_explanation(
+    p_rankings text[],
+    p_ranks bigint[],
+    p_parts double precision[],
+    p_boosts jsonb,
+    p_score double precision,
+    p_best double precision,
+    p_evidence double precision,
+    p_hints jsonb
+)
+RETURNS jsonb
+LANGUAGE sql STABLE PARALLEL SAFE
+-- JSON takes a number's digits from extra_float_digits, which the callers set.
+RETURN jsonb_build_object(
+    'score', p_score,
+    'rankings', coalesce((
+        SELECT jsonb_object_agg(r.name, jsonb_build_object('rank', r.rank, 'contribution', r.part))
+          FROM unnest(p_rankings, p_ranks, p_parts) AS r(name, rank, part)), '{}'),
+    'fused', (SELECT sum(r.part ORDER BY r.place)
+                FROM unnest(p_parts) WITH ORDINALITY AS r(part, place)),
+    'boosts', p_boosts,
+    'hints', p_hints,
+    'best', p_best,
+    'evidence', p_evidence
+);
+COMMENT ON FUNCTION mnemo._score_explanation(
+    text[], bigint[], double precision[], jsonb, double precision, double precision,
+    double precision, jsonb
+) IS
+    'The parts of a score: it is the sum of the contributions of the rankings, fused, times each '
+    'of the boosts.';
+
+CREATE FUNCTION mnemo._hints_of(
+    p_asked mnemo._asked,
+    p_subject text,
+    p_predicate text
+)
+RETURNS jsonb
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN jsonb_build_object(
+    'subject', coalesce(mnemo._fold_name(p_subject) = ANY ((p_asked).subjects), false),
+    'predicate', coalesce(p_predicate = (p_asked).predicate, false)
+);
+COMMENT ON FUNCTION mnemo._hints_of(mnemo._asked, text, text) IS
+    'Which hints of a plan a record with this subject and predicate matches.';
+
+CREATE FUNCTION mnemo._tokens(
+    p_content text
+)
+RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (char_length(p_content) + 3) / 4;
+COMMENT ON FUNCTION mnemo._tokens(text) IS
+    'About how many tokens of a language model a text is: a quarter of its characters, rounded up.';
+
+CREATE FUNCTION mnemo._unfit_verdict(
+    p_record mnemo.memory,
+    p_filter mnemo._recall_filter
+)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE
+    WHEN (p_record).status <> 'active' THEN (p_record).status
+    WHEN (p_record).valid_from > (p_filter).holds_at THEN 'not_yet_valid'
+    WHEN (p_record).valid_to <= (p_filter).holds_at THEN 'no_longer_valid'
+    WHEN ((p_record).kind = ANY ((p_filter).kinds)) IS NOT TRUE AND (p_filter).kinds IS NOT NULL
+    THEN 'kind_filter'
+    ELSE 'time_window' END;
+COMMENT ON FUNCTION mnemo._unfit_verdict(mnemo.memory, mnemo._recall_filter) IS
+    'Why a record that does not pass the filter of a plan does not, the first reason.';
+
+CREATE FUNCTION mnemo._assembled(
+    p_plan jsonb,
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz,
+    p_limit bigint,
+    p_filter mnemo._recall_filter,
+    p_embedding text,
+    p_model text,
+    p_all boolean,
+    p_unfit boolean
+)
+RETURNS TABLE (
+    place bigint,
+    id uuid,
+    content text,
+    kind text,
+    subject text,
+    predicate text,
+    entities text[],
+    valid_from timestamptz,
+    score double precision,
+    explanation jsonb,
+    verdict text
+)
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 10
+SET search_path = pg_catalog, mnemo, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET jit = off
+SET extra_float_digits = 1
+AS $fn$
+DECLARE
+    v_each integer := CASE p_plan ->> 'intent' WHEN 'explicit_recall' THEN 5 ELSE 2 END;
+    v_budget bigint := greatest(500, 100 * p_limit);
+    v_audiences bigint[];
+    v_places bigint[];
+    v_asked mnemo._asked;
+    v_found record;
+    v_none mnemo._recall_filter;
+    v_kept bigint := 0;
+    v_predicates text[] := '{}';
+BEGIN
+    SELECT r.audiences, r.places INTO v_audiences, v_places
+      FROM mnemo._reachable_audiences(p_org_id, p_agent_id, p_now) AS r;
+    v_asked := mnemo._asked(p_plan, p_org_id, p_agent_id, p_now, v_audiences, v_places);
+    place := 0;
+    FOR v_found IN
+        SELECT r.*, m.content, m.kind, m.subject, m.predicate, m.entities, m.valid_from,
+               mnemo._tokens(m.content) AS tokens,
+               CASE WHEN p_unfit THEN mnemo._unfit_verdict(m, p_filter) END AS unfit
+          FROM mnemo._retrieved(
+                p_plan, v_asked, p_org_id, p_agent_id, p_now,
+                CASE WHEN p_unfit THEN v_none ELSE p_filter END, v_audiences, v_places, p_embedding,
+                p_model, p_limit, CASE WHEN p_unfit THEN p_filter END) AS r
+          CROSS JOIN LATERAL (
+            SELECT o.* FROM mnemo._record(p_org_id, r.id) AS o WHERE r.org_id <> '*'
+            UNION ALL
+            SELECT o.* FROM mnemo._record('*', r.id) AS o WHERE r.org_id = '*'
+          ) AS m
+         WHERE p_all OR r.admitted
+    LOOP
+        EXIT WHEN p_unfit AND (place = 20 OR NOT v_found.admitted);
+        verdict := CASE
+            WHEN p_unfit THEN v_found.unfit
+            WHEN NOT v_found.admitted THEN 'weak_evidence'
+            WHEN v_kept = p_limit THEN 'limit'
+            WHEN cardinality(array_positions(v_predicates, v_found.predicate)) >= v_each
+                AND v_found.predicate IS NOT NULL THEN 'per_predicate'
+            WHEN v_found.tokens > v_budget THEN 'budget'
+            ELSE 'returned' END;
+        EXIT WHEN NOT p_all AND v_kept = p_limit;
+        CONTINUE WHEN NOT p_all AND verdict <> 'returned';
+        IF verdict = 'returned' THEN
+            v_kept := v_kept + 1;
+            v_predicates := v_predicates || v_found.predicate;
+            v_budget := v_budget - v_found.tokens;
+        END IF;
+        place := place + 1;
+        id := v_found.id;
+        content := v_found.content;
+        kind := v_found.kind;
+        subject := v_found.subject;
+        predicate := v_found.predicate;
+        entities := v_found.entities;
+        valid_from := v_found.valid_from;
+        IF p_unfit THEN
+            -- Ranked among others of their kind only.
+            v_found.rankings := NULL;
+            v_found.ranks := NULL;
+            v_found.parts := NULL;
+            v_found.score := NULL;
+        END IF;
+        score := v_found.score;
+        explanation := mnemo._score_explanation(v_found.rankings, v_found.ranks, v_found.parts,
+            v_found.boosts, v_found.score, v_found.best, v_found.evidence,
+            mnemo._hints_of(v_asked, v_found.subject, v_found.predicate));
+        RETURN NEXT;
+    END LOOP;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._assembled(
+    jsonb, text, text, timestamptz, bigint, mnemo._recall_filter, text, text, boolean,
+    boolean
+) IS
+    'What a plan in normal form finds among the records that pass the filter: at most p_limit, 2 '
+    'of a predicate (5 where the intent is explicit_recall), and 500 tokens or 100 for each of '
+    'p_limit, if that is more; with p_all every record that was scored, with what became of it. '
+    'With p_unfit what would have been found among those that do not pass, with the reason.';
+
+-- part: 736_retrieve.sql
+CREATE FUNCTION mnemo._retrieve_problem(
+    p_limit bigint,
+    p_temporal text
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    IF p_limit BETWEEN 1 AND 1000 AND p_temporal IN ('prefer', 'filter') THEN
+        RETURN NULL;
+    END IF;
+    RETURN mnemo._first_problem(ARRAY[
+        mnemo._limit_problem(p_limit),
+        mnemo._label_problem('p_temporal', 'retrieval_temporal', p_temporal)
+    ]);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._retrieve_problem(bigint, text) IS
+    'The first problem of the arguments of mnemo.retrieve, plan and embedding aside; NULL for '
+    'none.';
+
+CREATE FUNCTION mnemo._retrieval_filter(
+    p_plan jsonb,
+    p_temporal text,
+    p_now timestamptz
+)
+RETURNS mnemo._recall_filter
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN ROW(
+    NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+    CASE WHEN p_plan -> 'kind_filter' <> '[]' THEN ARRAY(
+        SELECT k.kind FROM jsonb_array_elements_text(p_plan -> 'kind_filter') AS k(kind)) END,
+    p_now,
+    CASE p_temporal WHEN 'filter' THEN (p_plan #>> '{temporal,after}')::timestamptz END,
+    CASE p_temporal WHEN 'filter' THEN (p_plan #>> '{temporal,before}')::timestamptz END
+)::mnemo._recall_filter;
+COMMENT ON FUNCTION mnemo._retrieval_filter(jsonb, text, timestamptz) IS
+    'What a record must be for a plan in normal form: a fact that holds now, of its kinds, and '
+    'within its time window where p_temporal is filter.';
+
+CREATE FUNCTION mnemo._retrieve(
+    p_plan jsonb,
+    p_agent_id text,
+    p_org_id text,
+    p_limit bigint,
+    p_temporal text,
+    p_embedding text,
+    p_model text,
+    p_now timestamptz,
+    p_all boolean
+)
+RETURNS TABLE (
+    place bigint,
+    id uuid,
+    content text,
+    kind text,
+    subject text,
+    predicate text,
+    entities text[],
+    valid_from timestamptz,
+    score double precision,
+    explanation jsonb,
+    verdict text
+)
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 10
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_caller record;
+    v_plan jsonb;
+    v_problem mnemo._problem;
+BEGIN
+    SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
+    IF p_embedding IS NOT NULL OR p_model IS NOT NULL THEN
+        PERFORM mnemo._raise_problem(mnemo._embedding_problem(p_embedding, p_model));
+    END IF;
+    v_plan := mnemo._retrieval_plan(p_plan);
+    v_problem := mnemo._retrieve_problem(p_limit, p_temporal);
+    IF v_problem.code IS NOT NULL THEN
+        PERFORM mnemo._raise_problem(v_problem);
+    END IF;
+    IF v_plan -> 'requires_memory' = 'false' THEN
+        RETURN;
+    END IF;
+    RETURN QUERY
+    SELECT a.*
+      FROM mnemo._assembled(
+            v_plan, v_caller.org_id, v_caller.agent_id, p_now, p_limit,
+            mnemo._retrieval_filter(v_plan, p_temporal, p_now), p_embedding, p_model, p_all, false)
+        AS a;
+    IF p_all THEN
+        RETURN QUERY
+        SELECT a.*
+          FROM mnemo._assembled(
+                v_plan, v_caller.org_id, v_caller.agent_id, p_now, p_limit,
+                mnemo._retrieval_filter(v_plan, p_temporal, p_now), p_embedding, p_model, true,
+                true)
+            AS a;
+    END IF;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._retrieve(
+    jsonb, text, text, bigint, text, text, text, timestamptz, boolean
+) IS 'mnemo.retrieve at a time, and with p_all mnemo.explain_retrieval.';
+
+CREATE FUNCTION mnemo.retrieve(
+    p_plan jsonb,
+    p_agent_id text DEFAULT NULL,
+    p_org_id text DEFAULT NULL,
+    p_limit bigint DEFAULT 5,
+    p_temporal text DEFAULT 'prefer',
+    p_embedding text DEFAULT NULL,
+    p_model text DEFAULT NULL
+)
+RETURNS TABLE (
+    rank bigint,
+    id uuid,
+    content text,
+    kind text,
+    subject text,
+    predicate text,
+    entities text[],
+    valid_from timestamptz,
+    score double precision,
+    explanation jsonb
+)
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 5
+-- The semantic lane changes settings for its scan, which no parallel plan allows.
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    RETURN QUERY
+    SELECT r.place, r.id, r.content, r.kind, r.subject, r.predicate, r.entities, r.valid_from,
+           r.score, r.explanation
+      FROM mnemo._retrieve(
+            p_plan, p_agent_id, p_org_id, p_limit, p_temporal, p_embedding, p_model,
+            statement_timestamp(), false) AS r;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.retrieve(jsonb, text, text, bigint, text, text, text) IS
+    'The facts that a retrieval plan finds among the memories that the acting agent may read, '
+    'best first; never plans, nor what is superseded, retracted, expired, not yet or no longer '
+    'valid, of another kind than kind_filter. p_plan: any plan that '
+    'mnemo.normalize_retrieval_plan takes; one that requires no memory finds nothing. Rankings, '
+    'of the records that answer enough of a query: one for each lexical query and one for the '
+    'topics (BM25; a word is answered by itself, by another form or a related word; whom a query '
+    'means ranks first), entities, predicates, seeded (what the hints match; not for subject_hint '
+    'alone), a copy of the others for what the hints match, scopes, time, and semantic (weight 2) '
+    'if there is an embedding. score: the sum of weight / (60 + rank), times boosts; equals: the '
+    'best score by words, then the newest id. At most p_limit facts (1 to 1000), 2 of a predicate '
+    '(5 for explicit_recall), 500 tokens or 100 times p_limit. p_temporal: prefer, or filter to '
+    'leave out what was not valid from a time within the window. p_embedding, p_model: as in '
+    'mnemo.recall. explanation: the parts of the score. Reads only. Errors: 42501 no access; '
+    '22023 bad plan or argument; 54000 over a limit; 55000 embedding given but not enabled.';
+
+CREATE FUNCTION mnemo.explain_retrieval(
+    p_plan jsonb,
+    p_agent_id text DEFAULT NULL,
+    p_org_id text DEFAULT NULL,
+    p_limit bigint DEFAULT 5,
+    p_temporal text DEFAULT 'prefer',
+    p_embedding text DEFAULT NULL,
+    p_model text DEFAULT NULL
+)
+RETURNS TABLE (
+    rank bigint,
+    id uuid,
+    content text,
+    kind text,
+    subject text,
+    predicate text,
+    entities text[],
+    valid_from timestamptz,
+    score double precision,
+    explanation jsonb,
+    verdict text
+)
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 50
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    RETURN QUERY
+    SELECT row_number() OVER (), r.id, r.content, r.kind, r.subject, r.predicate, r.entities,
+           r.valid_from, r.score, r.explanation, r.verdict
+      FROM mnemo._retrieve(
+            p_plan, p_agent_id, p_org_id, p_limit, p_temporal, p_embedding, p_model,
+            statement_timestamp(), true) AS r;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.explain_retrieval(jsonb, text, text, bigint, text, text, text) IS
+    'What mnemo.retrieve with the same arguments returns and what came near, in the order of the '
+    'scores, with what became of each: returned; dropped by limit, per_predicate or budget; '
+    'weak_evidence, which answers too little of every query; then at most 20 that would have been '
+    'answers but are superseded, retracted, not_yet_valid, no_longer_valid, or kept out by '
+    'kind_filter or time_window. score is NULL for what was not ranked. Nothing that the agent '
+    'may not read. Reads only. Errors: as mnemo.retrieve.';
 
 -- part: 900_grants.sql
 -- Default privileges of the installing role may have opened what was just created.
