@@ -109,6 +109,47 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN jsonb_typeof(p_list) = 'array' AND p_list <@ array_to_json(mnemo._labels('kind'))::jsonb;
 COMMENT ON FUNCTION mnemo._are_kinds(jsonb) IS 'Whether this is an array of nothing but kinds.';
 
+CREATE FUNCTION mnemo._is_window(
+    p_temporal jsonb
+)
+RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_after timestamptz := mnemo._instant(p_temporal ->> 'after');
+    v_before timestamptz := mnemo._instant(p_temporal ->> 'before');
+BEGIN
+    RETURN jsonb_typeof(p_temporal) = 'object'
+        AND NOT p_temporal @? 'lax $.* ? (@.type() != "string")'
+        AND (v_after IS NOT NULL OR NOT p_temporal ? 'after')
+        AND (v_before IS NOT NULL OR NOT p_temporal ? 'before')
+        AND coalesce(v_after < v_before, true)
+        AND coalesce(length(p_temporal ->> 'label') <= 256, true);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._is_window(jsonb) IS
+    'Whether this is a time window of a retrieval plan without fault, and no other type in it.';
+
+CREATE FUNCTION mnemo._are_short(
+    p_plan jsonb
+)
+RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    RETURN (
+        SELECT max(length(s.value #>> '{}')) <= 256
+          FROM jsonb_path_query(jsonb_build_array(p_plan -> 'predicates', p_plan -> 'entities'),
+            'lax $[*][*].** ? (@.type() == "string")') AS s(value)
+    );
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._are_short(jsonb) IS
+    'Whether every predicate and every form of an entity of a retrieval plan has at most 256 '
+    'characters.';
+
 CREATE FUNCTION mnemo._plan_is_plain(
     p_plan jsonb
 )
@@ -132,14 +173,16 @@ BEGIN
             && $.warnings.type() == "array" && !exists($.warnings[*] ? (@.type() != "string"))
             && $.entities.type() == "array"
             && !exists($.entities[*] ? ((@.surface.type() == "string") is unknown
-                || @.surface.type() != "string" || @.canonical.type() != "string"))
-            && $.temporal == null'
+                || @.surface.type() != "string" || @.canonical.type() != "string"))'
         AND mnemo._is_label('retrieval_intent', p_plan ->> 'intent')
         AND mnemo._are_kinds(p_plan -> 'scopes') AND mnemo._are_kinds(p_plan -> 'kind_filter')
+        AND (p_plan -> 'temporal' = 'null' OR mnemo._is_window(p_plan -> 'temporal'))
         AND greatest(length(p_plan ->> 'plan_id'), length(p_plan ->> 'source_transcript_hash'),
-            length(p_plan ->> 'subject_hint'), length(p_plan ->> 'predicate_hint'),
-            length(p_plan ->> 'predicates'), length(p_plan ->> 'entities')) <= 256
-        AND length(p_plan::text) <= 10000;
+            length(p_plan ->> 'subject_hint'), length(p_plan ->> 'predicate_hint')) <= 256
+        AND (length(p_plan ->> 'predicates') <= 256 AND length(p_plan ->> 'entities') <= 256
+            OR mnemo._are_short(p_plan))
+        -- Too short for a topic that is too long, or a list.
+        AND length(p_plan::text) <= 20000;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._plan_is_plain(jsonb) IS
