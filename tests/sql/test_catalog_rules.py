@@ -20,13 +20,18 @@ Connection = psycopg.Connection[Any]
 
 NAME = "^_?[a-z][a-z0-9_]*$"
 # They read no data and look at nobody.
-PURE = {"version", "signature_tokens", "guard_tokens", "jaccard", "canonical_predicate"}
+PURE = {
+    "version", "signature_tokens", "guard_tokens", "jaccard", "canonical_predicate", "stable_hash",
+    "normalize_retrieval_plan", "skip_retrieval_plan", "retrieval_plan_cache_key",
+}  # fmt: skip
 READING = {
     "setting", "get_memories", "recall", "check_permission", "recall_plan", "recall_plans",
     "explain_recall_plan", "get_plan", "list_plans", "export_records", "read_events", "delegations",
     "history", "quarantined", "poisoning_rules", "verify_chain", "export_chain", "chain_heads",
-    "health",
+    "health", "retrieval_plan_result_key",
 }  # fmt: skip
+# They are part of no parallel plan, because they look at embeddings: that may change settings.
+UNSAFE = {"recall", "retrieval_plan_result_key"}
 WRITING = {
     "configure", "grant_access", "revoke_access", "bind_role", "unbind_role",
     "remember", "forget", "share", "unshare", "delegate", "revoke_delegation", "remember_plan",
@@ -216,8 +221,7 @@ def who_calls_is_not_asked_in_a_parallel_worker(conn: Connection) -> list[tuple[
         conn,
         f"SELECT p.proname, p.proparallel {FUNCTIONS} AND left(p.proname, 1) <> '_'"
         f" AND p.proparallel <> CASE WHEN p.proname IN {listed(PURE)} THEN 's'"
-        # The semantic lane changes settings for its scan, which no parallel plan allows.
-        " WHEN p.provolatile = 'v' OR p.proname = 'recall' THEN 'u' ELSE 'r' END::\"char\"",
+        f" WHEN p.provolatile = 'v' OR p.proname IN {listed(UNSAFE)} THEN 'u' ELSE 'r' END::\"char\"",
     )
 
 
