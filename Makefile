@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PYTEST_ARGS ?=
 ARGS ?=
 
-.PHONY: help demo test test-server test-core test-long bench bench-recall bench-chain lint types check build dist stop clean
+.PHONY: help demo test test-server test-core test-long bench bench-recall bench-retrieval bench-chain lint types check build dist stop clean
 
 help: ## Show the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -51,6 +51,10 @@ bench: $(VENV)/.installed ## Measure plan matching (ARGS="--million": a million 
 bench-recall: $(VENV)/.installed ## Measure recall of memories: what it finds, how fast (ARGS="--sizes 10000")
 	$(BIN)/python -m tests.bench.recall_quality
 	$(BIN)/python -m tests.bench.recall_speed $(ARGS)
+
+bench-retrieval: $(VENV)/.installed ## Measure retrieval plans: what they find, how fast (ARGS="--sizes 250,4000")
+	$(BIN)/python -m tests.bench.retrieval_quality
+	$(BIN)/python -m tests.bench.retrieval_speed $(ARGS)
 
 bench-chain: $(VENV)/.installed ## Measure writers beside each other, sealing and verifying
 	$(BIN)/python -m tests.bench.chain $(ARGS)
