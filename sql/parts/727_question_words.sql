@@ -54,9 +54,9 @@ RETURN string_to_array(
     ' tricky tried trouble true trust trusty truth try trying turn twice two typical typically'
     ' ultimately under understand understood unless until unusual upon upset urgent useful usual'
     ' various via view visit vital wait waiting walk wanna want wanting warn wasted watch week'
-    ' weekday weekend weird whatever whenever wherever whether whichever while whilst whoever'
-    ' whole willing winter wise wish within without won wonder wonderful wondering word work'
-    ' worked world worry worse worst worth wow wrap write wrong year yes yesterday young', ' ');
+    ' weekday weird whatever whenever wherever whether whichever while whilst whoever whole'
+    ' willing winter wise wish within without won wonder wonderful wondering word work worked'
+    ' world worry worse worst worth wow wrap write wrong year yes yesterday young', ' ');
 COMMENT ON FUNCTION mnemo._conversation_words() IS
     'English words, as _terms folds them, that carry a conversation and seldom its subject: they '
     'ask for something only where a question has no other words.';
