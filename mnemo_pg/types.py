@@ -339,6 +339,22 @@ class RetrievalTemporal(StrEnum):
     FILTER = "filter"
 
 
+class RetrievalVerdict(StrEnum):
+    """What became of a record that a retrieval plan reached, as `explain_retrieval` tells."""
+
+    RETURNED = "returned"
+    LIMIT = "limit"
+    PER_PREDICATE = "per_predicate"
+    BUDGET = "budget"
+    WEAK_EVIDENCE = "weak_evidence"
+    SUPERSEDED = "superseded"
+    RETRACTED = "retracted"
+    NOT_YET_VALID = "not_yet_valid"
+    NO_LONGER_VALID = "no_longer_valid"
+    KIND_FILTER = "kind_filter"
+    TIME_WINDOW = "time_window"
+
+
 class OnError(StrEnum):
     """What a batch does with a bad element: refuse all of it, or store the others."""
 

@@ -67,6 +67,10 @@ RETURN CASE p_set
         'relationship_reference', 'comparison', 'ambient'
     ]
     WHEN 'retrieval_temporal' THEN ARRAY['prefer', 'filter']
+    WHEN 'retrieval_verdict' THEN ARRAY[
+        'returned', 'limit', 'per_predicate', 'budget', 'weak_evidence', 'superseded', 'retracted',
+        'not_yet_valid', 'no_longer_valid', 'kind_filter', 'time_window'
+    ]
     WHEN 'on_error' THEN ARRAY['abort', 'skip']
 END;
 COMMENT ON FUNCTION mnemo._labels(text) IS

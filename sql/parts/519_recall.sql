@@ -119,7 +119,7 @@ BEGIN
         PERFORM mnemo._raise_problem(v_problem);
     END IF;
     v_filter := ROW(p_types, p_scope, p_tags, p_tags_all, p_min_importance, p_thread_id,
-        p_source_types, p_since, p_until, p_as_of);
+        p_source_types, p_since, p_until, p_as_of, NULL, NULL, NULL, NULL);
     IF p_strategy IN ('recent', 'exact') THEN
         RETURN QUERY
         SELECT row_number() OVER (ORDER BY m.created_at DESC, m.id DESC), m.id, m.content,

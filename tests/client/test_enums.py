@@ -45,6 +45,7 @@ SETS: dict[str, type[StrEnum]] = {
     "retention_status": types.RetentionStatus,
     "retrieval_intent": types.RetrievalIntent,
     "retrieval_temporal": types.RetrievalTemporal,
+    "retrieval_verdict": types.RetrievalVerdict,
 }
 
 

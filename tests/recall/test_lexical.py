@@ -68,7 +68,7 @@ SELECT l.complete, l.id, l.score
  WHERE a.terms IS NOT NULL
 """  # fmt: skip
 NAMES = ("types", "scope", "tags", "tags_all", "min_importance", "thread_id", "source_types",
-         "since", "until", "as_of")  # fmt: skip
+         "since", "until", "as_of", "kinds", "holds_at", "valid_since", "valid_until")  # fmt: skip
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -1,0 +1,138 @@
+CREATE FUNCTION mnemo._reachable_audiences(
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz,
+    OUT audiences bigint[],
+    OUT places bigint[]
+)
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+BEGIN
+    SELECT array_agg(a.audience ORDER BY a.place), array_agg(a.place ORDER BY a.place)
+      INTO audiences, places
+      FROM unnest(mnemo._audiences(p_org_id, p_agent_id, NULL)
+            || mnemo._delegated_audiences(p_org_id, p_agent_id, NULL, p_now))
+        WITH ORDINALITY AS a(audience, place)
+     WHERE CASE a.place
+        WHEN 2 THEN EXISTS (
+            SELECT FROM mnemo.memory AS m
+             WHERE m.org_id = p_org_id AND m.scope = 'public'
+               AND m.scope IN ('public', 'global') AND m.deleted_at IS NULL
+               AND NOT m.tags @> ARRAY['__experience_plan__'])
+        WHEN 3 THEN EXISTS (
+            SELECT FROM mnemo.acl AS g WHERE g.org_id = p_org_id AND g.agent_id = p_agent_id)
+        WHEN 4 THEN EXISTS (
+            SELECT FROM mnemo.memory AS m
+             WHERE m.org_id = '*' AND m.scope = 'global'
+               AND m.scope IN ('public', 'global') AND m.deleted_at IS NULL
+               AND NOT m.tags @> ARRAY['__experience_plan__'])
+        ELSE true END;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._reachable_audiences(text, text, timestamptz) IS
+    'The audiences whose lists can hold a memory that the agent may read, and the place of each as '
+    '_recallable counts them. Others have empty lists, which need not be looked up.';
+
+CREATE FUNCTION mnemo._phrases(
+    p_texts text[]
+)
+RETURNS text[]
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    RETURN ARRAY(
+        SELECT DISTINCT array_to_string(w.words[p.place : p.place + n.more], ' ') COLLATE "C"
+          FROM unnest(p_texts) AS t(text)
+          CROSS JOIN LATERAL (
+            SELECT string_to_array(mnemo._fold_phrase(t.text), ' ') AS words
+          ) AS w
+          CROSS JOIN LATERAL generate_subscripts(w.words, 1) AS p(place)
+          CROSS JOIN generate_series(0, 2) AS n(more)
+         WHERE p.place + n.more <= cardinality(w.words)
+           AND w.words[p.place] COLLATE "C" <> ALL (mnemo._stop_words())
+           AND w.words[p.place + n.more] COLLATE "C" <> ALL (mnemo._stop_words())
+           AND (n.more > 0 OR w.words[p.place] COLLATE "C"
+                <> ALL (mnemo._weak_words() || mnemo._conversation_words()))
+    );
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._phrases(text[]) IS
+    'What may be a name in texts: each word, pair and three words in a row that neither begin nor '
+    'end with a stop word, as _fold_name gives names; single words only where they are neither '
+    'weak nor words of conversation.';
+
+CREATE FUNCTION mnemo._asked_names(
+    p_plan jsonb,
+    p_queries text[],
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz,
+    p_audiences bigint[],
+    p_places bigint[]
+)
+RETURNS TABLE (name text, subject text, origin text)
+LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 5
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_meant text[] := ARRAY(SELECT mnemo._meant_person(q.text) FROM unnest(p_queries) AS q(text));
+    v_phrases text[] := mnemo._phrases(p_queries);
+    v_entities text[] := ARRAY(
+        SELECT mnemo._fold_name(f.form)
+          FROM jsonb_array_elements(p_plan -> 'entities') AS e(entity)
+          CROSS JOIN LATERAL (VALUES (e.entity ->> 'surface'), (e.entity ->> 'canonical'))
+            AS f(form)
+         WHERE f.form IS NOT NULL);
+    v_hint text := mnemo._fold_name(p_plan ->> 'subject_hint');
+    v_partner text[] := CASE WHEN 'partner' = ANY (v_meant) THEN mnemo._partner_names() END;
+BEGIN
+    RETURN QUERY
+    WITH known AS MATERIALIZED (
+        SELECT k.name, k.subject
+          FROM mnemo._known_names(
+                v_phrases || v_entities || v_hint || v_partner, p_org_id, p_agent_id, p_now,
+                p_audiences, p_places) AS k
+    ), said AS MATERIALIZED (
+        SELECT k.name, k.subject
+          FROM known AS k
+         WHERE k.name = ANY (v_phrases || v_entities) AND k.subject <> 'user'
+    )
+    -- A name within a longer one is no name of its own.
+    SELECT s.name, s.subject, 'said'
+      FROM said AS s
+     WHERE NOT EXISTS (
+        SELECT FROM said AS o
+         WHERE o.name <> s.name
+           AND strpos(' ' || o.name || ' ', ' ' || s.name || ' ') > 0)
+    UNION ALL
+    (SELECT NULL, k.subject, 'partner'
+       FROM known AS k
+      WHERE k.name = ANY (v_partner) AND k.subject <> 'user'
+        AND NOT EXISTS (SELECT FROM said)
+      ORDER BY array_position(v_partner, k.name)
+      LIMIT 1)
+    UNION ALL
+    SELECT NULL, 'user',
+           CASE WHEN 'user' = ANY (v_meant || v_entities) THEN 'user' ELSE 'nobody' END
+     WHERE NOT EXISTS (SELECT FROM known AS k
+                        WHERE k.name = ANY (v_phrases || v_entities || v_partner)
+                          AND k.subject <> 'user')
+       AND ('user' = ANY (v_meant || v_entities) OR v_partner IS NULL)
+    UNION ALL
+    SELECT v_hint, coalesce((SELECT k.subject FROM known AS k WHERE k.name = v_hint), v_hint),
+           'hint'
+     WHERE v_hint IS NOT NULL;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._asked_names(
+    jsonb, text[], text, text, timestamptz, bigint[], bigint[]
+) IS
+    'Whom a plan means, by its origin: said, a name in its queries or entities that means one '
+    'subject other than the user; where there is none, partner, whom a pronoun means, else the '
+    'user (user where a query speaks in the first person, nobody where it does not); hint, the '
+    'subject hint, resolved where it is known.';

@@ -1,0 +1,247 @@
+CREATE FUNCTION mnemo._retrieved(
+    p_plan jsonb,
+    p_asked mnemo._asked,
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz,
+    p_filter mnemo._recall_filter,
+    p_audiences bigint[],
+    p_places bigint[],
+    p_embedding text,
+    p_model text,
+    p_limit bigint,
+    p_unfit mnemo._recall_filter
+)
+RETURNS TABLE (
+    org_id text,
+    id uuid,
+    admitted boolean,
+    rankings text[],
+    ranks bigint[],
+    parts double precision[],
+    boosts jsonb,
+    score double precision,
+    best double precision,
+    evidence double precision,
+    hinted boolean
+)
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 64
+SET search_path = pg_catalog, mnemo, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET enable_mergejoin = off
+SET jit = off
+AS $fn$
+DECLARE
+    v_rules mnemo._retrieval_rules := mnemo._retrieval_rules();
+    v_average double precision := p_asked.average_length;
+    v_after timestamptz := p_plan #>> '{temporal,after}';
+    v_before timestamptz := p_plan #>> '{temporal,before}';
+    v_scopes jsonb := p_plan -> 'scopes';
+    v_least double precision := CASE WHEN p_filter.kinds IS NULL THEN v_rules.least_evidence
+        ELSE v_rules.least_of_kind END;
+    -- For a longer answer more is read.
+    v_candidates bigint := greatest(v_rules.candidates, 2 * p_limit);
+    v_cap bigint := greatest(v_rules.list_cap, 2 * p_limit);
+    v_queries bigint := jsonb_array_length(p_plan -> 'lexical_queries');
+BEGIN
+    RETURN QUERY
+    WITH entry AS (
+        SELECT a.place, a.audience, e.memory_id,
+               mnemo._term_score(l.score, e.weight, -e.shortness, v_average) AS part
+          FROM unnest(p_asked.lists, p_asked.list_scores) AS l(term, score)
+          CROSS JOIN unnest(p_audiences, p_places) AS a(audience, place)
+          CROSS JOIN LATERAL (
+            SELECT p.weight, p.shortness, p.memory_id
+              FROM mnemo.term_posting AS p
+             WHERE p.org_id = p_org_id AND p.key = a.audience # l.term
+             ORDER BY p.weight DESC, p.shortness DESC, p.memory_id DESC
+             LIMIT v_cap
+          ) AS e
+         WHERE a.place <> 4
+        UNION ALL
+        SELECT a.place, a.audience, e.memory_id,
+               mnemo._term_score(l.score, e.weight, -e.shortness, v_average)
+          FROM unnest(p_asked.lists, p_asked.list_scores) AS l(term, score)
+          CROSS JOIN unnest(p_audiences, p_places) AS a(audience, place)
+          CROSS JOIN LATERAL (
+            SELECT p.weight, p.shortness, p.memory_id
+              FROM mnemo.term_posting AS p
+             WHERE p.org_id = '*' AND p.key = a.audience # l.term
+             ORDER BY p.weight DESC, p.shortness DESC, p.memory_id DESC
+             LIMIT v_cap
+          ) AS e
+         WHERE a.place = 4
+    ), chosen AS MATERIALIZED (
+        SELECT m.org_id, m.id, m.kind, m.confidence, m.source_type, m.valid_from
+          FROM (
+            SELECT e.place, e.audience, e.memory_id, mnemo._round_score(sum(e.part)) AS reach
+              FROM entry AS e
+             GROUP BY e.place, e.audience, e.memory_id
+             ORDER BY reach DESC, e.memory_id DESC
+          ) AS s
+          CROSS JOIN LATERAL mnemo._recallable_record(
+                s.place, s.audience, s.memory_id, p_org_id, p_agent_id, p_now, p_filter) AS m
+         WHERE p_unfit IS NULL OR NOT mnemo._passes(m, p_unfit)
+         ORDER BY s.reach DESC, s.memory_id DESC
+         LIMIT v_candidates
+    ), near AS MATERIALIZED (
+        SELECT n.org_id, n.id, n.similarity
+          FROM mnemo._semantic_lane(
+                p_embedding, p_model, p_org_id, p_agent_id, p_now, p_filter, v_candidates) AS n
+         WHERE p_embedding IS NOT NULL AND p_unfit IS NULL
+    ), candidate AS MATERIALIZED (
+        SELECT c.org_id, c.id, c.kind, c.confidence, c.source_type, c.valid_from FROM chosen AS c
+        UNION ALL
+        SELECT m.org_id, m.id, m.kind, m.confidence, m.source_type, m.valid_from
+          FROM near AS n
+          CROSS JOIN LATERAL (
+            SELECT r.* FROM mnemo._record(p_org_id, n.id) AS r WHERE n.org_id <> '*'
+            UNION ALL
+            SELECT r.* FROM mnemo._record('*', n.id) AS r WHERE n.org_id = '*'
+          ) AS m
+         WHERE NOT EXISTS (SELECT FROM chosen AS c WHERE c.org_id = n.org_id AND c.id = n.id)
+    ), answer AS MATERIALIZED (
+        SELECT a.term, a.slot, a.score, a.evidence
+          FROM unnest(p_asked.terms, p_asked.slots, p_asked.scores, p_asked.evidences)
+            AS a(term, slot, score, evidence)
+    ), hit AS MATERIALIZED (
+        SELECT h.org_id, h.id, h.slot, max(h.score) AS score, max(h.evidence) AS evidence
+          FROM (
+            SELECT c.org_id, c.id, a.slot, a.evidence,
+                   mnemo._term_score(a.score, u.weight, v.length, v_average) AS score
+              FROM candidate AS c
+              CROSS JOIN LATERAL (
+                SELECT t.terms, t.weights, t.length
+                  FROM mnemo.term_vector AS t
+                 WHERE t.org_id = p_org_id AND t.memory_id = c.id AND c.org_id <> '*'
+                UNION ALL
+                SELECT t.terms, t.weights, t.length
+                  FROM mnemo.term_vector AS t
+                 WHERE t.org_id = '*' AND t.memory_id = c.id AND c.org_id = '*'
+              ) AS v
+              CROSS JOIN LATERAL unnest(v.terms, v.weights) AS u(term, weight)
+              JOIN answer AS a ON a.term = u.term
+          ) AS h
+         GROUP BY h.org_id, h.id, h.slot
+    ), usage AS MATERIALIZED (
+        SELECT u.ranking, u.slot, u.factor, u.asks, u.slot = ANY (p_asked.persons) AS person,
+               count(*) FILTER (WHERE u.asks) OVER w AS asked,
+               bool_or(u.asks AND u.slot <> ALL (p_asked.persons)) OVER w AS beyond
+          FROM unnest(p_asked.rankings, p_asked.ranking_slots, p_asked.factors, p_asked.asks)
+            AS u(ranking, slot, factor, asks)
+        WINDOW w AS (PARTITION BY u.ranking)
+    ), whole AS MATERIALIZED (
+        SELECT h.org_id, h.id, bool_or(h.slot = 40000) AS own, bool_or(h.slot = 30000) AS hinted,
+               bool_or(h.slot = ANY (p_asked.persons) AND h.evidence > 0) AS named
+          FROM hit AS h
+         GROUP BY h.org_id, h.id
+    ), rated AS MATERIALIZED (
+        SELECT r.org_id, r.id, r.ranking, w.hinted,
+               mnemo._round_score(r.score * CASE
+                    WHEN r.ranking > 4 OR NOT p_asked.preferred THEN 1
+                    WHEN w.own THEN v_rules.own_factor
+                    WHEN w.named THEN 1
+                    ELSE v_rules.other_factor END) AS score,
+               mnemo._round_score(r.evidence
+                    * CASE WHEN r.beyond AND NOT r.more THEN v_rules.person_alone ELSE 1 END
+                    * CASE WHEN p_asked.meant AND NOT w.own AND NOT w.named
+                      THEN v_rules.other_evidence ELSE 1 END) AS evidence
+          FROM (
+            SELECT h.org_id, h.id, u.ranking, sum(h.score * u.factor) AS score,
+                   coalesce(sum(h.evidence) FILTER (WHERE u.asks), 0) / greatest(max(u.asked), 1)
+                       AS evidence,
+                   bool_or(u.beyond) AS beyond,
+                   bool_or(u.asks AND NOT u.person AND h.evidence > 0) AS more
+              FROM hit AS h
+              JOIN usage AS u ON u.slot = h.slot
+             GROUP BY h.org_id, h.id, u.ranking
+          ) AS r
+          JOIN whole AS w ON w.org_id = r.org_id AND w.id = r.id
+    ), verdict AS MATERIALIZED (
+        SELECT c.org_id, c.id, c.kind, c.confidence, c.source_type, c.valid_from, n.similarity,
+               coalesce(w.hinted, false) AS hinted, g.words, g.best, g.evidence,
+               coalesce(g.admits, false)
+               OR p_asked.pair AND coalesce(w.hinted, false)
+               OR coalesce(n.similarity >= v_rules.semantic_evidence, false)
+               OR v_queries = 0 AND coalesce(g.entity, false) AS admitted
+          FROM candidate AS c
+          LEFT JOIN near AS n ON n.org_id = c.org_id AND n.id = c.id
+          LEFT JOIN whole AS w ON w.org_id = c.org_id AND w.id = c.id
+          LEFT JOIN (
+            SELECT r.org_id, r.id,
+                   bool_or(r.ranking = ANY (p_asked.admits) AND r.evidence >= v_least
+                       AND r.evidence >= v_rules.relative_evidence * r.most) AS admits,
+                   bool_or(r.ranking = 5) AS entity,
+                   sum(r.score) FILTER (WHERE r.ranking <= 3) AS words,
+                   max(r.score) FILTER (WHERE r.ranking <= 3) AS best,
+                   max(r.evidence) FILTER (WHERE r.ranking = ANY (p_asked.admits)) AS evidence
+              FROM (
+                SELECT s.org_id, s.id, s.ranking, s.score, s.evidence,
+                       max(s.evidence) OVER (PARTITION BY s.ranking) AS most
+                  FROM rated AS s
+              ) AS r
+             GROUP BY r.org_id, r.id
+          ) AS g ON g.org_id = c.org_id AND g.id = c.id
+    ), listed AS (
+        SELECT r.org_id, r.id, r.ranking, r.score
+          FROM rated AS r
+          JOIN verdict AS v ON v.org_id = r.org_id AND v.id = r.id AND v.admitted
+         WHERE r.score > 0
+        UNION ALL
+        SELECT r.org_id, r.id, 10 + r.ranking, r.score
+          FROM rated AS r
+          JOIN verdict AS v ON v.org_id = r.org_id AND v.id = r.id AND v.admitted
+         WHERE r.score > 0 AND r.hinted AND (r.ranking <= 3 OR r.ranking = 5)
+        UNION ALL
+        SELECT v.org_id, v.id, x.ranking, x.score
+          FROM verdict AS v
+          CROSS JOIN LATERAL (VALUES
+            (7, CASE WHEN v.hinted AND p_asked.predicate IS NOT NULL THEN coalesce(v.words, 0) END),
+            (8, v.similarity),
+            (9, CASE WHEN v_scopes ? v.kind THEN coalesce(v.words, 0) END),
+            (10, CASE WHEN coalesce(v_after, v_before) IS NOT NULL
+                    AND (v.valid_from >= v_after) IS NOT FALSE
+                    AND (v.valid_from < v_before) IS NOT FALSE THEN coalesce(v.words, 0) END),
+            (18, CASE WHEN v.hinted THEN v.similarity END)
+          ) AS x(ranking, score)
+         WHERE v.admitted AND x.score IS NOT NULL
+    ), fused AS (
+        SELECT p.org_id, p.id, array_agg(p.name ORDER BY p.ranking) AS rankings,
+               array_agg(p.rank ORDER BY p.ranking) AS ranks,
+               array_agg(p.part ORDER BY p.ranking) AS parts,
+               sum(p.part ORDER BY p.ranking) AS total
+          FROM (
+            SELECT l.org_id, l.id, l.ranking, l.rank,
+                   (ARRAY['query_1', 'query_2', 'query_3', 'topics', 'entities', 'predicates',
+                        'seeded', 'semantic', 'scopes', 'time', 'query_1_hinted',
+                        'query_2_hinted', 'query_3_hinted', NULL, 'entities_hinted', NULL, NULL,
+                        'semantic_hinted'])[l.ranking] AS name,
+                   CASE WHEN l.ranking IN (8, 18) THEN v_rules.semantic_weight ELSE 1 END
+                       / (v_rules.k + l.rank) AS part
+              FROM (
+                SELECT i.org_id, i.id, i.ranking,
+                       row_number() OVER (
+                            PARTITION BY i.ranking ORDER BY i.score DESC, i.id DESC) AS rank
+                  FROM listed AS i
+              ) AS l
+          ) AS p
+         GROUP BY p.org_id, p.id
+    )
+    SELECT v.org_id, v.id, v.admitted, f.rankings, f.ranks, f.parts, b.boosts,
+           f.total * b.factor, coalesce(v.best, v.similarity, 0), v.evidence, v.hinted
+      FROM verdict AS v
+      LEFT JOIN fused AS f ON f.org_id = v.org_id AND f.id = v.id
+      CROSS JOIN LATERAL mnemo._boosts(
+            v.source_type, v.confidence, v.kind, v.valid_from, p_now) AS b
+     ORDER BY v.admitted DESC, f.total * b.factor DESC, coalesce(v.best, v.similarity, 0) DESC,
+              v.id DESC;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._retrieved(
+    jsonb, mnemo._asked, text, text, timestamptz, mnemo._recall_filter, bigint[], bigint[], text,
+    text, bigint, mnemo._recall_filter
+) IS
+    'The records that a plan reaches, best first: those admitted, with the rank and the part of '
+    'each ranking, the boosts and the score, then those of too little evidence. With p_unfit only '
+    'those that do not pass this filter.';
