@@ -141,8 +141,8 @@ END
 $fn$;
 COMMENT ON FUNCTION mnemo.retrieve(jsonb, text, text, bigint, text, text, text) IS
     'The facts that a retrieval plan finds among the memories that the acting agent may read, '
-    'best first; never plans, nor what is superseded, retracted, expired, not yet or no longer '
-    'valid, of another kind than kind_filter. p_plan: any plan that '
+    'best first; never plans, nor what is superseded, retracted, expired, outside its '
+    'validity, of another kind than kind_filter. p_plan: any plan that '
     'mnemo.normalize_retrieval_plan takes; one that requires no memory finds nothing. Rankings, '
     'of the records that answer enough of a query: one for each lexical query and one for the '
     'topics (BM25; a word is answered by itself, by another form or a related word; whom a query '
