@@ -18368,7 +18368,7 @@ COMMENT ON FUNCTION mnemo._leaf_problem(text, jsonb, text) IS
     'the closed set named; with ? it may be missing. NULL for none. The parameter of the problem '
     'is the path.';
 
-CREATE FUNCTION mnemo._plan_problem(
+CREATE FUNCTION mnemo._retrieval_problem(
     p_plan jsonb
 )
 RETURNS mnemo._problem
@@ -18398,7 +18398,7 @@ BEGIN
     RETURN v_limit;
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._plan_problem(jsonb) IS
+COMMENT ON FUNCTION mnemo._retrieval_problem(jsonb) IS
     'The first problem of a retrieval plan, an object with every field there, by the order of its '
     'fields, limits last; NULL for none. The parameter of the problem is the JSON path.';
 
@@ -18488,7 +18488,7 @@ END
 $fn$;
 COMMENT ON FUNCTION mnemo._plan_is_plain(jsonb) IS
     'Whether a retrieval plan, an object with every field there, has no problem for sure: false '
-    'or NULL says that mnemo._plan_problem has to look.';
+    'or NULL says that mnemo._retrieval_problem has to look.';
 
 -- part: 704_plan_lists.sql
 -- The lists of a retrieval plan in normal form. Each ends as soon as it is full, so that a list of
@@ -18723,7 +18723,7 @@ BEGIN
         IF mnemo._plan_is_plain(v_plan) THEN
             RETURN v_plan;
         END IF;
-        v_problem := mnemo._plan_problem(v_plan);
+        v_problem := mnemo._retrieval_problem(v_plan);
     END IF;
     IF v_problem.code IS NOT NULL THEN
         PERFORM mnemo._raise(v_problem.code,

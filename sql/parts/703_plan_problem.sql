@@ -67,7 +67,7 @@ COMMENT ON FUNCTION mnemo._leaf_problem(text, jsonb, text) IS
     'the closed set named; with ? it may be missing. NULL for none. The parameter of the problem '
     'is the path.';
 
-CREATE FUNCTION mnemo._plan_problem(
+CREATE FUNCTION mnemo._retrieval_problem(
     p_plan jsonb
 )
 RETURNS mnemo._problem
@@ -97,7 +97,7 @@ BEGIN
     RETURN v_limit;
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._plan_problem(jsonb) IS
+COMMENT ON FUNCTION mnemo._retrieval_problem(jsonb) IS
     'The first problem of a retrieval plan, an object with every field there, by the order of its '
     'fields, limits last; NULL for none. The parameter of the problem is the JSON path.';
 
@@ -187,4 +187,4 @@ END
 $fn$;
 COMMENT ON FUNCTION mnemo._plan_is_plain(jsonb) IS
     'Whether a retrieval plan, an object with every field there, has no problem for sure: false '
-    'or NULL says that mnemo._plan_problem has to look.';
+    'or NULL says that mnemo._retrieval_problem has to look.';

@@ -22,7 +22,7 @@ BEGIN
         IF mnemo._plan_is_plain(v_plan) THEN
             RETURN v_plan;
         END IF;
-        v_problem := mnemo._plan_problem(v_plan);
+        v_problem := mnemo._retrieval_problem(v_plan);
     END IF;
     IF v_problem.code IS NOT NULL THEN
         PERFORM mnemo._raise(v_problem.code,

@@ -469,8 +469,8 @@ def test_ten_thousand_random_plans(db: psycopg.Connection) -> None:
           CROSS JOIN LATERAL (SELECT mnemo._retrieval_fields() || jsonb_strip_nulls(g.plan) AS all)
             AS f
          WHERE g.wrong AND (mnemo._plan_is_plain(f.all)
-               OR (mnemo._plan_problem(f.all)).code IS DISTINCT FROM '22023')
-            OR NOT g.wrong AND g.number % 20 = 0 AND (mnemo._plan_problem(f.all)).code IS NOT NULL
+               OR (mnemo._retrieval_problem(f.all)).code IS DISTINCT FROM '22023')
+            OR NOT g.wrong AND g.number % 20 = 0 AND (mnemo._retrieval_problem(f.all)).code IS NOT NULL
     """) == 0  # fmt: skip
     for number, once in db.execute("SELECT number, once FROM passed").fetchall():
         expected = oracle.normal(whole[number][0])
