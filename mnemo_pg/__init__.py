@@ -31,7 +31,13 @@ if TYPE_CHECKING:
         UnsupportedError,
         VersionConflictError,
     )
-    from mnemo_pg.retrieval import RetrievalEntity, RetrievalPlan, TemporalWindow
+    from mnemo_pg.retrieval import (
+        AnswerSource,
+        MemoryAnswer,
+        RetrievalEntity,
+        RetrievalPlan,
+        TemporalWindow,
+    )
     from mnemo_pg.types import (
         BatchResult,
         ChainHead,
@@ -82,9 +88,11 @@ if TYPE_CHECKING:
         RememberedPlan,
         RetainedChain,
         RetentionStatus,
+        RetrievalExplanation,
         RetrievalIntent,
         RetrievalTemporal,
         RetrievalVerdict,
+        RetrievedMemory,
         Revocation,
         RuleOrigin,
         Scope,
@@ -101,6 +109,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AccessError",
+    "AnswerSource",
     "ArgumentError",
     "AsyncMnemo",
     "BatchResult",
@@ -134,6 +143,7 @@ __all__ = [
     "LimitError",
     "LoggedRead",
     "Memory",
+    "MemoryAnswer",
     "MemoryStatus",
     "MemoryType",
     "Mnemo",
@@ -160,10 +170,12 @@ __all__ = [
     "RetainedChain",
     "RetentionStatus",
     "RetrievalEntity",
+    "RetrievalExplanation",
     "RetrievalIntent",
     "RetrievalPlan",
     "RetrievalTemporal",
     "RetrievalVerdict",
+    "RetrievedMemory",
     "Revocation",
     "RuleOrigin",
     "Scope",

@@ -23,7 +23,10 @@ RULES = (
     (r"\bawait \((.+)\)\.", r"\1."),
     (r"\bawait ", ""),
     (r"\bCoroutine\[Any, Any, (\w+)\]", r"\1"),
-    (r"\bAsyncIterator, Callable, Coroutine, Sequence$", "Callable, Iterator, Sequence"),
+    (
+        r"\bAsyncIterator, Callable, Coroutine, Mapping, Sequence$",
+        "Callable, Iterator, Mapping, Sequence",
+    ),
     (r"\bAsyncIterator, Callable$", "Callable, Iterator"),
     (r"\basynccontextmanager\b", "contextmanager"),
     (r"__a(enter|exit)__", r"__\1__"),

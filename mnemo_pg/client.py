@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import update_wrapper
 from types import TracebackType
@@ -16,7 +16,9 @@ from mnemo_pg import statements
 from mnemo_pg._loan import Loan
 from mnemo_pg._sqlalchemy import Alchemy
 from mnemo_pg.errors import translate
+from mnemo_pg.retrieval import MemoryAnswer, RetrievalPlan
 from mnemo_pg.statements import Statement
+from mnemo_pg.types import Guard, RetrievalTemporal
 
 if TYPE_CHECKING:
     from mnemo_pg._sqlalchemy import SQLAlchemySource
@@ -301,3 +303,61 @@ class Mnemo:
     cache_key = retrieval_plan_cache_key
     retrieval_plan_result_key = _method(statements.retrieval_plan_result_key)
     result_key = retrieval_plan_result_key
+    plan_retrieval = _method(statements.plan_retrieval)
+    retrieve = _method(statements.retrieve)
+    explain_retrieval = _method(statements.explain_retrieval)
+    memory_map = _method(statements.memory_map)
+
+    def recall_or_retrieve(
+        self,
+        query: str,
+        *,
+        plan: RetrievalPlan | Mapping[str, Any] | None = None,
+        similarity_threshold: float | None = None,
+        guard: Guard | str | None = None,
+        context: str | None = None,
+        turn_id: int = 0,
+        generation: int = 0,
+        limit: int = 5,
+        temporal: RetrievalTemporal | str = RetrievalTemporal.PREFER,
+        embedding: Sequence[float] | None = None,
+        model: str | None = None,
+        agent_id: str | None = None,
+        org_id: str | None = None,
+    ) -> MemoryAnswer:
+        """A plan to replay if one fits the query, else what memory knows: one answer says which.
+
+        `recall_plan` with the query, `similarity_threshold`, `guard` and `context`; on a miss
+        `retrieve` with the other arguments, by `plan`, or by the one that `plan_retrieval` makes of
+        the query. With experience memory off it retrieves.
+
+            answer = m.recall_or_retrieve("where does Rhea like to eat?")
+            if answer.source is AnswerSource.PLAN:
+                replay(answer.match.steps)
+        """
+        match = self.recall_plan(
+            query,
+            similarity_threshold=similarity_threshold,
+            guard=guard,
+            context=context,
+            agent_id=agent_id,
+            org_id=org_id,
+        )
+        if match.hit:
+            return MemoryAnswer(match=match)
+        if plan is None:
+            plan = self.plan_retrieval(
+                query, turn_id=turn_id, generation=generation, agent_id=agent_id, org_id=org_id
+            )
+        elif not isinstance(plan, RetrievalPlan):
+            plan = self.normalize_plan(plan)
+        found = self.retrieve(
+            plan,
+            limit=limit,
+            temporal=temporal,
+            embedding=embedding,
+            model=model,
+            agent_id=agent_id,
+            org_id=org_id,
+        )
+        return MemoryAnswer(match=match, plan=plan, memories=tuple(found))

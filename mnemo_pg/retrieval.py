@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
+from enum import StrEnum
 from typing import Any, Self, TypeVar
 
 from psycopg.types.json import Jsonb
 
 from mnemo_pg import _wire
 from mnemo_pg.errors import ArgumentError
-from mnemo_pg.types import Kind, RetrievalIntent
+from mnemo_pg.types import Kind, PlanMatch, RetrievalIntent, RetrievedMemory
 
 L = TypeVar("L", Kind, RetrievalIntent)
 
@@ -211,6 +212,38 @@ class RetrievalPlan:
             if getattr(self, name) is not None:
                 found[name] = getattr(self, name)
         return found
+
+
+class AnswerSource(StrEnum):
+    """What `recall_or_retrieve` answered with: a plan to replay, facts, or nothing."""
+
+    PLAN = "plan"
+    MEMORIES = "memories"
+    NOTHING = "nothing"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryAnswer:
+    """The answer of `recall_or_retrieve`: true in a condition when there is something.
+
+    `match` is the plan to replay, or says why there is none. Then `plan` is what was retrieved by,
+    and `memories` what was found, best first.
+    """
+
+    match: PlanMatch
+    plan: RetrievalPlan | None = None
+    memories: tuple[RetrievedMemory, ...] = ()
+
+    @property
+    def source(self) -> AnswerSource:
+        """Which of the two it is."""
+        if self.match.hit:
+            return AnswerSource.PLAN
+        return AnswerSource.MEMORIES if self.memories else AnswerSource.NOTHING
+
+    def __bool__(self) -> bool:
+        """Whether there is a plan or a memory."""
+        return self.source is not AnswerSource.NOTHING
 
 
 def plan_json(name: str, value: object) -> Jsonb:

@@ -62,7 +62,9 @@ from mnemo_pg.types import (
     Remembered,
     RememberedPlan,
     RetainedChain,
+    RetrievalExplanation,
     RetrievalTemporal,
+    RetrievedMemory,
     Revocation,
     Scope,
     SourceType,
@@ -185,6 +187,8 @@ def _retrieval_plan(rows: Rows) -> RetrievalPlan:
 _remembered = _one(Remembered)
 _memories = _many(Memory)
 _recalled = _many(RecalledMemory)
+_retrieved = _many(RetrievedMemory)
+_retrieval_explanations = _many(RetrievalExplanation)
 _forgotten = _many(Forgotten)
 _erased = _many(Erased)
 _swept = _many(Swept)
@@ -1422,4 +1426,94 @@ def list_plans(
         " p_agent_id => %(p_agent_id)s, p_org_id => %(p_org_id)s) ORDER BY rank",
         _params(locals()),
         _plans,
+    )
+
+
+# Retrieval
+
+
+def plan_retrieval(
+    text: str,
+    *,
+    agent_id: str | None = None,
+    org_id: str | None = None,
+    turn_id: int = 0,
+    generation: int = 0,
+    now: datetime | None = None,
+) -> Statement[RetrievalPlan]:
+    """What a text wants from the memory that the agent may read: a plan made by rules, no model.
+
+    Names that memory knows, topics, intent, words of time; `now` is the time that these are
+    relative to. A text that wants nothing of memory gives a plan that searches nothing.
+
+        plan = m.plan_retrieval("what did I say about the Berlin office last week?")
+    """
+    return Statement(
+        "SELECT mnemo.plan_retrieval(p_text => %(p_text)s, p_agent_id => %(p_agent_id)s,"
+        " p_org_id => %(p_org_id)s, p_turn_id => %(p_turn_id)s,"
+        " p_generation => %(p_generation)s, p_now => %(p_now)s) AS value",
+        _params(locals()),
+        _retrieval_plan,
+    )
+
+
+def retrieve(
+    plan: RetrievalPlan | Mapping[str, Any],
+    *,
+    agent_id: str | None = None,
+    org_id: str | None = None,
+    limit: int = 5,
+    temporal: RetrievalTemporal | str = RetrievalTemporal.PREFER,
+    embedding: Sequence[float] | None = None,
+    model: str | None = None,
+) -> Statement[list[RetrievedMemory]]:
+    """The facts that a plan finds among what the agent may read, best first; never plans.
+
+    Nothing where memory has no answer. `temporal` says whether the plan's window of time puts
+    something first or keeps the rest out. `embedding` is that of the question, of `model`.
+
+        m.retrieve(RetrievalPlan.search("quiet restaurant", subject_hint="rhea"))
+    """
+    return Statement(
+        "SELECT rank, id, content, kind, subject, predicate, entities, valid_from, score,"
+        " explanation FROM mnemo.retrieve(p_plan => %(p_plan)s, p_agent_id => %(p_agent_id)s,"
+        " p_org_id => %(p_org_id)s, p_limit => %(p_limit)s, p_temporal => %(p_temporal)s,"
+        " p_embedding => %(p_embedding)s, p_model => %(p_model)s) ORDER BY rank",
+        _params(locals()),
+        _retrieved,
+    )
+
+
+def explain_retrieval(
+    plan: RetrievalPlan | Mapping[str, Any],
+    *,
+    agent_id: str | None = None,
+    org_id: str | None = None,
+    limit: int = 5,
+    temporal: RetrievalTemporal | str = RetrievalTemporal.PREFER,
+    embedding: Sequence[float] | None = None,
+    model: str | None = None,
+) -> Statement[list[RetrievalExplanation]]:
+    """Why `retrieve` answers as it does: what it returns, what came near, and why that fell."""
+    return Statement(
+        "SELECT rank, id, content, kind, subject, predicate, entities, valid_from, score,"
+        " explanation, verdict FROM mnemo.explain_retrieval(p_plan => %(p_plan)s,"
+        " p_agent_id => %(p_agent_id)s, p_org_id => %(p_org_id)s, p_limit => %(p_limit)s,"
+        " p_temporal => %(p_temporal)s, p_embedding => %(p_embedding)s,"
+        " p_model => %(p_model)s) ORDER BY rank",
+        _params(locals()),
+        _retrieval_explanations,
+    )
+
+
+def memory_map(
+    *, limit: int = 40, agent_id: str | None = None, org_id: str | None = None
+) -> Statement[str]:
+    """What memory is about, in two lines for a language model: whom and which attributes, most
+    frequent first, at most `limit` of each; empty for an empty memory."""
+    return Statement(
+        "SELECT mnemo.memory_map(p_limit => %(p_limit)s, p_agent_id => %(p_agent_id)s,"
+        " p_org_id => %(p_org_id)s) AS value",
+        _params(locals()),
+        _value,
     )

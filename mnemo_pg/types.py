@@ -442,6 +442,46 @@ class RecalledMemory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RetrievedMemory:
+    """One fact that `retrieve` found; `rank` counts from 1, a higher `score` is better.
+
+    `explanation` has the parts of the score: `rankings` (rank and contribution in each), `fused`
+    (their sum), `boosts` (its factors), and what else says why.
+    """
+
+    rank: int
+    id: UUID
+    content: str
+    kind: Kind | str | None
+    subject: str | None
+    predicate: str | None
+    entities: tuple[str, ...]
+    valid_from: datetime | None
+    score: float
+    explanation: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetrievalExplanation:
+    """A fact that `retrieve` returned or nearly did, and what became of it (`verdict`).
+
+    `score` is None for what was not ranked, because it does not hold or was kept out.
+    """
+
+    rank: int
+    id: UUID
+    content: str
+    kind: Kind | str | None
+    subject: str | None
+    predicate: str | None
+    entities: tuple[str, ...]
+    valid_from: datetime | None
+    score: float | None
+    explanation: dict[str, Any]
+    verdict: RetrievalVerdict | str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Forgotten:
     """One record that was forgotten, and what became of it."""
 

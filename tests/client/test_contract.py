@@ -152,6 +152,8 @@ def test_parameters(name: str, functions: dict[str, Function], db: psycopg.Conne
         else:
             row = db.execute(f"SELECT {function.defaults[f'p_{key}']}::{kind}").fetchone()
             assert row is not None
+            if function.defaults[f"p_{key}"] == "now()":
+                row = (None,)  # a time of the call, which NULL stands for
             assert parameter.default == row[0], key
             assert type(parameter.default) is type(row[0]) or isinstance(parameter.default, StrEnum)
             assert parameter.kind is parameter.KEYWORD_ONLY
