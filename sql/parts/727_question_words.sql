@@ -28,7 +28,7 @@ RETURN string_to_array(
     ' instance instead intend intention interested interesting involve issue item join joke keen'
     ' keep kept key kidding kindly knowing large last late lately later latest lead lean learn'
     ' least leave left less letting level likely liking limit line list listed little live load'
-    ' long longer looking lose lost loud low lucky main mainly maintain making manage mark'
+    ' local long longer looking lose lost loud low lucky main mainly maintain making manage mark'
     ' matter maybe mean meant meanwhile mention mentioned mere mess message middle mind minute'
     ' miss missed missing mistake mix moment month morning mostly move naturally near nearby'
     ' nearest nearly necessarily necessary neither next nice night nobody none noon normal'
