@@ -24,6 +24,7 @@ from mnemo_pg.cli import (
     memories,
     output,
     plans,
+    retrieving,
     sharing,
     transfer,
     upkeep,
@@ -86,7 +87,7 @@ def version(context: typer.Context, dsn: Dsn = None, as_json: Json = False) -> N
 
 
 for module in (
-    admin, upkeep, plans, memories, writing, sharing, load, transfer, forgetting, chain,
+    admin, upkeep, plans, memories, retrieving, writing, sharing, load, transfer, forgetting, chain,
     vectors, demo,
 ):  # fmt: skip
     module.register(app)
