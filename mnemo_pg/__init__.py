@@ -63,6 +63,7 @@ if TYPE_CHECKING:
         GuardToken,
         HealthCheck,
         ImportedRecord,
+        InvalidatedChunks,
         Judged,
         Kind,
         Level,
@@ -93,10 +94,12 @@ if TYPE_CHECKING:
         RetrievalTemporal,
         RetrievalVerdict,
         RetrievedMemory,
+        RevalidatedPlan,
         Revocation,
         RuleOrigin,
         Scope,
         SourceType,
+        StaleMode,
         SweepTask,
         Swept,
         TemporalScope,
@@ -105,6 +108,7 @@ if TYPE_CHECKING:
         Updated,
         UpdateStatus,
         VectorDistance,
+        WatchStatement,
     )
 
 __all__ = [
@@ -137,6 +141,7 @@ __all__ = [
     "GuardToken",
     "HealthCheck",
     "ImportedRecord",
+    "InvalidatedChunks",
     "Judged",
     "Kind",
     "Level",
@@ -176,10 +181,12 @@ __all__ = [
     "RetrievalTemporal",
     "RetrievalVerdict",
     "RetrievedMemory",
+    "RevalidatedPlan",
     "Revocation",
     "RuleOrigin",
     "Scope",
     "SourceType",
+    "StaleMode",
     "StateError",
     "SweepTask",
     "Swept",
@@ -194,6 +201,7 @@ __all__ = [
     "Updated",
     "VectorDistance",
     "VersionConflictError",
+    "WatchStatement",
 ]
 
 _MODULES = ("errors", "types", "retrieval", "statements", "client", "aclient")

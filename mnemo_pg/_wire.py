@@ -58,6 +58,11 @@ def text(name: str, value: object) -> str:
     return value
 
 
+def table(name: str, value: object) -> str:
+    """The name of a table as in SQL: a str."""
+    return text(name, value)
+
+
 def uuid(name: str, value: object) -> UUID:
     """A UUID, or a str that spells one."""
     if isinstance(value, UUID):

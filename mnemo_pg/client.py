@@ -293,6 +293,11 @@ class Mnemo:
     explain_recall_plan = _method(statements.explain_recall_plan)
     get_plan = _method(statements.get_plan)
     list_plans = _method(statements.list_plans)
+    invalidate_chunks = _method(statements.invalidate_chunks)
+    revalidate_plan = _method(statements.revalidate_plan)
+    watch_table = _method(statements.watch_table)
+    unwatch_table = _method(statements.unwatch_table)
+    watch_statements = _method(statements.watch_statements)
 
     # Retrieval plans, with the short names that go with `RetrievalPlan`
     normalize_retrieval_plan = _method(statements.normalize_retrieval_plan, acting=False)

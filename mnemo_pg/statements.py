@@ -41,6 +41,7 @@ from mnemo_pg.types import (
     GuardToken,
     HealthCheck,
     ImportedRecord,
+    InvalidatedChunks,
     Judged,
     Kind,
     Level,
@@ -65,14 +66,17 @@ from mnemo_pg.types import (
     RetrievalExplanation,
     RetrievalTemporal,
     RetrievedMemory,
+    RevalidatedPlan,
     Revocation,
     Scope,
     SourceType,
+    StaleMode,
     Swept,
     TemporalScope,
     Touched,
     Updated,
     VectorDistance,
+    WatchStatement,
 )
 
 T = TypeVar("T")
@@ -90,10 +94,12 @@ class Statement(Generic[T]):
 
 # A parameter's name decides how it travels: the same name has the same type in every function.
 _NAMES: dict[Callable[[str, object], Any], str] = {
-    _wire.text: "agent_id content context created_by distance guard idempotency_key kind last level"
-    " location memory_type model name note on_error org_id pattern permission predicate query"
-    " role scope source_id source_type status strategy subject tag temporal temporal_scope text"
-    " thread_id to_agent transcript value",
+    _wire.text: "agent_id chunk_source content context created_by distance guard id_column"
+    " idempotency_key kind last level location memory_type model name note on_error org_id pattern"
+    " permission predicate query reason role scope source source_id source_type stale status"
+    " strategy subject tag temporal temporal_scope text thread_id to_agent transcript value"
+    " version_column",
+    _wire.table: "table",
     _wire.texts: "a aliases applies_to b chunk_ids entities from_agents source_types steps tags"
     " to_agents types",
     _wire.uuid: "after id memory_id",
@@ -102,7 +108,7 @@ _NAMES: dict[Callable[[str, object], Any], str] = {
     _wire.integer: "after_seq dimensions expected_version generation limit max_depth turn_id",
     _wire.binary: "expected_head",
     _wire.boolean: "enabled roles tags_all",
-    _wire.moment: "as_of before now since until valid_from valid_to",
+    _wire.moment: "as_of before now read_at since until valid_from valid_to",
     _wire.interval: "ttl",
     _wire.vector: "embedding",
     _wire.json_object: "changes metadata weights",
@@ -209,6 +215,9 @@ _explanations = _many(PlanExplanation)
 _guard_tokens = _many(GuardToken)
 _plan = _one(Plan)
 _plans = _many(Plan)
+_invalidated = _one(InvalidatedChunks)
+_revalidated = _one(RevalidatedPlan)
+_watch_statements = _many(WatchStatement)
 _exported = _many(ExportedRecord)
 _imported = _many(ImportedRecord)
 _events = _many(Event)
@@ -1268,13 +1277,17 @@ def remember_plan(
     embedding: Iterable[float] | None = None,
     model: str | None = None,
     idempotency_key: str | None = None,
+    chunk_source: str | None = None,
+    read_at: datetime | None = None,
 ) -> Statement[RememberedPlan]:
     """Store a plan that worked: the query, its steps, the chunks that led to the answer, a score.
 
     `outcome_score` lies in [0, 1], more is taken as 1; below the success threshold, or NaN, nothing
     is stored and the status is `below_threshold`. `details` has one JSON value a step. `context`
     names what the plan depends on, such as a tool set; it is compared exactly at recall. After
-    `ttl` the plan is gone; None keeps it. `StateError` while experience memory is off,
+    `ttl` the plan is gone; None keeps it. `chunk_source` says where the chunk ids come from, and
+    `read_at` when they were read: a chunk of that source that changes later makes the plan stale,
+    see `invalidate_chunks` and `watch_table`. `StateError` while experience memory is off,
     `AccessError` for a tenant that writes scope global.
 
         m.remember_plan("How do I reset my password?", ["open settings", "reset"], ["kb-17"], 0.92)
@@ -1286,7 +1299,8 @@ def remember_plan(
         " p_scope => %(p_scope)s, p_org_id => %(p_org_id)s, p_details => %(p_details)s,"
         " p_context => %(p_context)s, p_ttl => %(p_ttl)s, p_thread_id => %(p_thread_id)s,"
         " p_source_id => %(p_source_id)s, p_tags => %(p_tags)s, p_embedding => %(p_embedding)s,"
-        " p_model => %(p_model)s, p_idempotency_key => %(p_idempotency_key)s)",
+        " p_model => %(p_model)s, p_idempotency_key => %(p_idempotency_key)s,"
+        " p_chunk_source => %(p_chunk_source)s, p_read_at => %(p_read_at)s)",
         _params(locals()),
         _remembered_plan,
     )
@@ -1325,13 +1339,16 @@ def recall_plan(
     similarity_threshold: float | None = None,
     guard: Guard | str | None = None,
     context: str | None = None,
+    stale: StaleMode | str = StaleMode.REFUSE,
 ) -> Statement[PlanMatch]:
     """The best visible plan for a query, or a miss with its reason; reads only.
 
     `similarity_threshold` is the least Jaccard similarity, from `minimum_threshold` to 1, and
     `guard` what may not differ: `strict` meaning and values, `meaning` the first, `off` nothing;
-    None means the settings. `context` must equal the plan's own, None only None. While experience
-    memory is off the answer is a miss with reason `disabled`. `ArgumentError` for a bad value.
+    None means the settings. `context` must equal the plan's own, None only None. A plan that cites
+    a chunk that changed is stale: `refuse` passes it over, `include` lets it win, flagged `stale`.
+    While experience memory is off the answer is a miss with reason `disabled`. `ArgumentError` for
+    a bad value.
 
         plan = m.recall_plan("turn off dark mode")
         if plan:
@@ -1341,10 +1358,10 @@ def recall_plan(
     """
     return Statement(
         "SELECT hit, id, query, steps, details, chunk_ids, outcome_score, similarity,"
-        " owner_agent_id, scope, created_at, candidates_considered, reason, near_miss"
+        " owner_agent_id, scope, created_at, candidates_considered, reason, near_miss, stale"
         " FROM mnemo.recall_plan(p_query => %(p_query)s, p_agent_id => %(p_agent_id)s,"
         " p_org_id => %(p_org_id)s, p_similarity_threshold => %(p_similarity_threshold)s,"
-        " p_guard => %(p_guard)s, p_context => %(p_context)s)",
+        " p_guard => %(p_guard)s, p_context => %(p_context)s, p_stale => %(p_stale)s)",
         _params(locals()),
         _match,
     )
@@ -1359,15 +1376,16 @@ def recall_plans(
     guard: Guard | str | None = None,
     context: str | None = None,
     limit: int = 5,
+    stale: StaleMode | str = StaleMode.REFUSE,
 ) -> Statement[list[PlanMatch]]:
     """The best visible plans by the rules of `recall_plan`, best first; empty on a miss."""
     return Statement(
         "SELECT hit, id, query, steps, details, chunk_ids, outcome_score, similarity,"
-        " owner_agent_id, scope, created_at, candidates_considered, reason, near_miss, rank"
-        " FROM mnemo.recall_plans(p_query => %(p_query)s, p_agent_id => %(p_agent_id)s,"
+        " owner_agent_id, scope, created_at, candidates_considered, reason, near_miss, rank,"
+        " stale FROM mnemo.recall_plans(p_query => %(p_query)s, p_agent_id => %(p_agent_id)s,"
         " p_org_id => %(p_org_id)s, p_similarity_threshold => %(p_similarity_threshold)s,"
-        " p_guard => %(p_guard)s, p_context => %(p_context)s, p_limit => %(p_limit)s)"
-        " ORDER BY rank",
+        " p_guard => %(p_guard)s, p_context => %(p_context)s, p_limit => %(p_limit)s,"
+        " p_stale => %(p_stale)s) ORDER BY rank",
         _params(locals()),
         _matches,
     )
@@ -1381,6 +1399,7 @@ def explain_recall_plan(
     similarity_threshold: float | None = None,
     guard: Guard | str | None = None,
     context: str | None = None,
+    stale: StaleMode | str = StaleMode.REFUSE,
 ) -> Statement[list[PlanExplanation]]:
     """Why `recall_plan` answers as it does: up to 20 visible plans, the most similar first, each
     with its verdict; also those down to `minimum_threshold`. Never empty; reads only."""
@@ -1389,9 +1408,110 @@ def explain_recall_plan(
         " only_stored, guard_differences, state, threshold, verdict"
         " FROM mnemo.explain_recall_plan(p_query => %(p_query)s, p_agent_id => %(p_agent_id)s,"
         " p_org_id => %(p_org_id)s, p_similarity_threshold => %(p_similarity_threshold)s,"
-        " p_guard => %(p_guard)s, p_context => %(p_context)s) ORDER BY rank",
+        " p_guard => %(p_guard)s, p_context => %(p_context)s, p_stale => %(p_stale)s)"
+        " ORDER BY rank",
         _params(locals()),
         _explanations,
+    )
+
+
+def invalidate_chunks(
+    ids: Iterable[str],
+    *,
+    source: str = "",
+    reason: str | None = None,
+    agent_id: str | None = None,
+    org_id: str | None = None,
+) -> Statement[InvalidatedChunks]:
+    """Say that chunks changed or went: plans that cite one of them are stale from now on.
+
+    `source` is the `chunk_source` of the plans. At most 10,000 ids; `reason` is kept with the one
+    event of the call. `AccessError` for a tenant that is bound to single agents.
+
+        m.invalidate_chunks(["kb-17"], reason="the article was rewritten")
+    """
+    return Statement(
+        "SELECT source, chunks FROM mnemo.invalidate_chunks(p_ids => %(p_ids)s,"
+        " p_source => %(p_source)s, p_reason => %(p_reason)s, p_agent_id => %(p_agent_id)s,"
+        " p_org_id => %(p_org_id)s)",
+        _params({"source": source, "reason": reason, "agent_id": agent_id, "org_id": org_id})
+        # Elsewhere ids are those of records.
+        | {"p_ids": CONVERTERS["chunk_ids"]("ids", ids)},
+        _invalidated,
+    )
+
+
+def revalidate_plan(
+    id: UUID | str, *, agent_id: str | None = None, org_id: str | None = None
+) -> Statement[RevalidatedPlan]:
+    """Say that a plan is right although chunks that it cites changed; needs permission `write`."""
+    return Statement(
+        "SELECT id, was_stale FROM mnemo.revalidate_plan(p_id => %(p_id)s,"
+        " p_agent_id => %(p_agent_id)s, p_org_id => %(p_org_id)s)",
+        _params(locals()),
+        _revalidated,
+    )
+
+
+def watch_table(
+    table: str,
+    id_column: str,
+    *,
+    version_column: str | None = None,
+    source: str = "",
+    agent_id: str | None = None,
+    org_id: str | None = None,
+) -> Statement[int]:
+    """Watch a table of your own that holds chunks; the number of tables, partitions included.
+
+    From now on UPDATE and DELETE there make the plans stale that cite the rows, in the same
+    transaction.
+
+    `table` is its name as in SQL, with its schema, quoted where needed; the names of columns are
+    plain. With `version_column` an update counts only if it changes that or the id. To be called by
+    the owner of the table.
+
+        m.watch_table("public.articles", "id", version_column="revision", source="articles")
+    """
+    return Statement(
+        "SELECT mnemo.watch_table(p_table => %(p_table)s::regclass,"
+        " p_id_column => %(p_id_column)s, p_version_column => %(p_version_column)s,"
+        " p_source => %(p_source)s, p_agent_id => %(p_agent_id)s, p_org_id => %(p_org_id)s)"
+        " AS value",
+        _params(locals()),
+        _value,
+    )
+
+
+def unwatch_table(
+    table: str, *, agent_id: str | None = None, org_id: str | None = None
+) -> Statement[int]:
+    """End what `watch_table` began; what is stale stays so. Returns the number of triggers."""
+    return Statement(
+        "SELECT mnemo.unwatch_table(p_table => %(p_table)s::regclass,"
+        " p_agent_id => %(p_agent_id)s, p_org_id => %(p_org_id)s) AS value",
+        _params(locals()),
+        _value,
+    )
+
+
+def watch_statements(
+    table: str,
+    *,
+    id_column: str | None = None,
+    version_column: str | None = None,
+    source: str = "",
+    agent_id: str | None = None,
+    org_id: str | None = None,
+) -> Statement[list[WatchStatement]]:
+    """What `watch_table` would run, or without `id_column` `unwatch_table`; for a migration."""
+    return Statement(
+        "SELECT rank, statement FROM mnemo.watch_statements(p_table => %(p_table)s::regclass,"
+        " p_id_column => %(p_id_column)s, p_version_column => %(p_version_column)s,"
+        " p_source => %(p_source)s, p_agent_id => %(p_agent_id)s, p_org_id => %(p_org_id)s)"
+        " ORDER BY rank",
+        _params(locals()),
+        _watch_statements,
     )
 
 

@@ -211,6 +211,13 @@ class GuardClass(StrEnum):
     VALUES = "values"
 
 
+class StaleMode(StrEnum):
+    """Whether recall passes plans over that cite a chunk that changed, or lets them win."""
+
+    REFUSE = "refuse"
+    INCLUDE = "include"
+
+
 class RecallReason(StrEnum):
     """Why `recall_plan` answered as it did: the first two are hits, the others misses."""
 
@@ -218,6 +225,7 @@ class RecallReason(StrEnum):
     SIMILAR = "similar"
     NONE_SIMILAR = "none_similar"
     GUARDED = "guarded"
+    STALE = "stale"
     DISABLED = "disabled"
     BLANK_QUERY = "blank_query"
 
@@ -229,6 +237,7 @@ class ExplanationVerdict(StrEnum):
     REPLAYED = "replayed"
     OUTRANKED = "outranked"
     GUARDED = "guarded"
+    STALE = "stale"
     BELOW_THRESHOLD = "below_threshold"
     NONE_SIMILAR = "none_similar"
     DISABLED = "disabled"
@@ -252,6 +261,7 @@ class EventType(StrEnum):
     PLAN_REPLAY = "plan_replay"
     PLAN_OUTCOME = "plan_outcome"
     PLAN_STALE = "plan_stale"
+    PLAN_REVALIDATED = "plan_revalidated"
     PLAN_RETIRED = "plan_retired"
     CHECKPOINT = "checkpoint"
 
@@ -601,7 +611,9 @@ class PlanMatch:
 
     On a miss `id` to `created_at` are None or empty, and `reason` says why. With reason `guarded`
     `near_miss` describes a plan that the guard refused: `id`, `query`, `similarity`, and
-    `differences`, a list of texts such as "asked has off, stored has on"; else it is None.
+    `differences`, a list of texts such as "asked has off, stored has on"; with reason `stale` the
+    plan that would have been the hit, with up to ten of its chunks in `changed_chunks`; else it is
+    None. `stale` says that the plan, or the near miss, cites a chunk that changed.
     `similarity` is the Jaccard similarity of the two token sets, in [0, 1].
     `candidates_considered` counts the visible plans that were scored. `rank` is given by
     `recall_plans` only.
@@ -621,6 +633,7 @@ class PlanMatch:
     candidates_considered: int
     reason: RecallReason | str
     near_miss: dict[str, Any] | None
+    stale: bool
     rank: int | None = None
 
     def __bool__(self) -> bool:
@@ -650,6 +663,30 @@ class PlanExplanation:
     state: ConsolidationState | str | None
     threshold: float | None
     verdict: ExplanationVerdict | str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InvalidatedChunks:
+    """The answer of `invalidate_chunks`: how many different chunks of the source were named."""
+
+    source: str
+    chunks: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RevalidatedPlan:
+    """The answer of `revalidate_plan`; nothing was written where the plan was not stale."""
+
+    id: UUID
+    was_stale: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchStatement:
+    """A statement that watches a table, or ends that; `rank` counts from 1."""
+
+    rank: int
+    statement: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -714,6 +751,8 @@ class NewPlan:
     embedding: Sequence[float] | None = None
     model: str | None = None
     idempotency_key: str | None = None
+    chunk_source: str | None = None
+    read_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

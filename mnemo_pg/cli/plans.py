@@ -31,6 +31,7 @@ Context = Annotated[
 _REASONS = {
     RecallReason.NONE_SIMILAR: "no visible plan is similar enough",
     RecallReason.GUARDED: "a similar plan differs in something that decides the question",
+    RecallReason.STALE: "a plan would do, but a chunk that it cites changed",
     RecallReason.DISABLED: (
         "experience memory is off; turn it on: mnemo-pg init --experience-memory on"
     ),
@@ -208,7 +209,12 @@ def show_plan(match: PlanMatch) -> None:
 def show_miss(match: PlanMatch) -> None:
     """A miss with its reason, for people."""
     why = _REASONS.get(RecallReason(match.reason), str(match.reason))
-    if near := match.near_miss:
+    if match.stale and (near := match.near_miss):
+        why = (
+            f'"{output.short(near["query"])}" (similarity {near["similarity"]:.2f}) cites what'
+            f" changed: {output.short(', '.join(near['changed_chunks']))}; plan {near['id']}"
+        )
+    elif near := match.near_miss:
         differences = "; ".join(near["differences"])
         why = (
             f'"{output.short(near["query"])}" (similarity {near["similarity"]:.2f}) is refused:'

@@ -288,7 +288,7 @@ RETURN CASE p_set
         'memory_write', 'memory_update', 'memory_read', 'memory_delete', 'memory_share',
         'memory_unshare', 'memory_expired', 'memory_redact', 'memory_quarantined',
         'memory_released', 'plan_write', 'plan_replay', 'plan_outcome', 'plan_stale',
-        'plan_retired', 'checkpoint'
+        'plan_revalidated', 'plan_retired', 'checkpoint'
     ]
     WHEN 'chain_reason' THEN ARRAY[
         'event_missing', 'event_extra', 'link_broken', 'event_changed', 'tail_missing',
@@ -313,12 +313,13 @@ RETURN CASE p_set
     WHEN 'delegation_direction' THEN ARRAY['given', 'received']
     WHEN 'touch_status' THEN ARRAY['touched', 'busy']
     WHEN 'guard' THEN ARRAY['strict', 'meaning', 'off']
+    WHEN 'stale_mode' THEN ARRAY['refuse', 'include']
     WHEN 'recall_reason' THEN ARRAY[
-        'exact', 'similar', 'none_similar', 'guarded', 'disabled', 'blank_query'
+        'exact', 'similar', 'none_similar', 'guarded', 'stale', 'disabled', 'blank_query'
     ]
     WHEN 'verdict' THEN ARRAY[
-        'replayed', 'outranked', 'guarded', 'below_threshold', 'none_similar', 'disabled',
-        'blank_query'
+        'replayed', 'outranked', 'guarded', 'stale', 'below_threshold', 'none_similar',
+        'disabled', 'blank_query'
     ]
     WHEN 'guard_class' THEN ARRAY['meaning', 'values']
     WHEN 'plan_status' THEN ARRAY['stored', 'below_threshold', 'quarantined', 'repeated', 'failed']
@@ -3862,6 +3863,55 @@ ALTER TABLE mnemo.term_change
     ALTER COLUMN terms SET STATISTICS 0,
     ALTER COLUMN counts SET STATISTICS 0;
 
+-- part: 227_sources.sql
+CREATE TABLE mnemo.chunk_state (
+    org_id text NOT NULL,
+    source text COLLATE "C" NOT NULL,
+    chunk_id text COLLATE "C" NOT NULL,
+    version bigint NOT NULL,
+    changed_at timestamptz NOT NULL,
+    CONSTRAINT chunk_state_pkey PRIMARY KEY (org_id, source, chunk_id),
+    CONSTRAINT chunk_state_version_check CHECK (version >= 1)
+)
+-- A chunk that changes again is updated in place: no index has the time.
+WITH (fillfactor = 80);
+COMMENT ON TABLE mnemo.chunk_state IS
+    'The chunks that changed: a plan that is older than the change of a chunk that it cites is '
+    'stale. One row a chunk that ever changed, whatever the number of plans that cite it, and none '
+    'for the others.';
+COMMENT ON COLUMN mnemo.chunk_state.org_id IS 'Organisation of the chunk, and of the plans that it makes stale.';
+COMMENT ON COLUMN mnemo.chunk_state.source IS
+    'Where the id comes from, such as a table or a wiki; empty where nobody said.';
+COMMENT ON COLUMN mnemo.chunk_state.chunk_id IS
+    'Id of the chunk, one of over 1,000 bytes as sha256: and its hash; empty for every chunk of the '
+    'source.';
+COMMENT ON COLUMN mnemo.chunk_state.version IS 'Counts the changes, from 1.';
+COMMENT ON COLUMN mnemo.chunk_state.changed_at IS
+    'When the last change was reported, by the clock and not the start of the transaction.';
+
+CREATE TABLE mnemo.plan_check (
+    org_id text NOT NULL,
+    plan_id uuid NOT NULL,
+    checked_at timestamptz NOT NULL,
+    memory_versions bigint[],
+    CONSTRAINT plan_check_pkey PRIMARY KEY (org_id, plan_id),
+    CONSTRAINT plan_check_plan_id_fkey FOREIGN KEY (org_id, plan_id)
+        REFERENCES mnemo.memory (org_id, id) ON DELETE CASCADE
+);
+COMMENT ON TABLE mnemo.plan_check IS
+    'Plans that somebody found to be right after a chunk that they cite had changed.';
+COMMENT ON COLUMN mnemo.plan_check.org_id IS 'org_id of the plan.';
+COMMENT ON COLUMN mnemo.plan_check.plan_id IS 'Id of the plan.';
+COMMENT ON COLUMN mnemo.plan_check.checked_at IS 'Changes before that do not count any more.';
+COMMENT ON COLUMN mnemo.plan_check.memory_versions IS
+    'For each chunk id of the plan the state of the memory with that id at that time, as in the '
+    'payload of the plan; NULL where it cites no memories.';
+
+-- The planner's statistics would keep the ids after their erasure.
+ALTER TABLE mnemo.chunk_state
+    ALTER COLUMN source SET STATISTICS 0,
+    ALTER COLUMN chunk_id SET STATISTICS 0;
+
 -- part: 230_sharing.sql
 CREATE TABLE mnemo.acl (
     org_id text NOT NULL,
@@ -4857,7 +4907,9 @@ BEGIN
           FROM pg_proc AS p
           JOIN pg_namespace AS n ON n.oid = p.pronamespace
          WHERE n.nspname = 'mnemo'
-           AND CASE WHEN left(p.proname, 1) = '_' THEN p_level = 'admin' AND p.proname = '_is_admin'
+           AND CASE WHEN p.proname = '_is_admin' THEN p_level = 'admin'
+                WHEN p.proname = '_chunk_table_changed' THEN p_level <> 'tenant'
+                WHEN left(p.proname, 1) = '_' THEN false
                 ELSE p_level = 'admin' OR p.proname <> ALL (mnemo._admin_functions()) END
            AND 'function' || p.oid <> ALL (p_kept)
         UNION ALL
@@ -15831,6 +15883,290 @@ COMMENT ON FUNCTION mnemo._probe_parts(bigint[], double precision, integer, inte
     'The share of _probe_keys for plans of 33 to 127 tokens: p_low is the threshold, a little lower, '
     'p_least and p_most the sizes that it admits.';
 
+-- part: 606_stale.sql
+-- Staleness: a plan is stale when a chunk that it cites changed since its chunks were read.
+--
+-- Nothing is written to the plans when a chunk changes. Recall looks at the chunks of the plans that
+-- would win, by their ids in chunk_state, and at the memories among them, whose versions stand in
+-- the payload since the plan was remembered.
+
+CREATE FUNCTION mnemo._chunk_key(
+    p_id text
+)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+-- An entry of an index has room for 2,700 bytes.
+RETURN CASE WHEN octet_length(p_id) <= 1000 THEN p_id
+    ELSE 'sha256:' || encode(sha256(mnemo._utf8(p_id)), 'hex') END;
+COMMENT ON FUNCTION mnemo._chunk_key(text) IS
+    'A chunk id as chunk_state holds it: itself, over 1,000 bytes its SHA-256 in hexadecimal.';
+
+CREATE FUNCTION mnemo._long_chunk_keys(
+    p_ids text[]
+)
+RETURNS text[]
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    RETURN ARRAY(SELECT mnemo._chunk_key(i.id) FROM unnest(p_ids) AS i(id)) || ''::text;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._long_chunk_keys(text[]) IS 'As _chunk_keys, for ids of any length.';
+
+CREATE FUNCTION mnemo._chunk_keys(
+    p_ids text[]
+)
+RETURNS text[]
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN CASE WHEN octet_length(array_to_string(p_ids, '')) <= 1000 THEN p_ids || ''::text
+    ELSE mnemo._long_chunk_keys(p_ids) END;
+COMMENT ON FUNCTION mnemo._chunk_keys(text[]) IS
+    'The ids in chunk_state by which these chunks can have changed: their own, and that of the '
+    'whole source.';
+
+CREATE FUNCTION mnemo._memory_state(
+    p_org_id text,
+    p_id uuid,
+    p_now timestamptz
+)
+RETURNS bigint
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+AS $fn$
+BEGIN
+    RETURN coalesce((
+        SELECT m.version
+          FROM mnemo.memory AS m
+         WHERE m.org_id IN (p_org_id, '*') AND m.id = p_id AND m.status = 'active'
+           AND mnemo._is_live(m, p_now)
+    ), 0);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._memory_state(text, uuid, timestamptz) IS
+    'The version of a memory of the organisation, or global; 0 while it is not live or not active, '
+    'and once it is gone.';
+
+CREATE FUNCTION mnemo._memory_states(
+    p_org_id text,
+    p_ids text[],
+    p_versions bigint[],
+    p_now timestamptz
+)
+RETURNS bigint[]
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+BEGIN
+    RETURN ARRAY(
+        SELECT CASE WHEN i.version IS NOT NULL
+               THEN mnemo._memory_state(p_org_id, i.id::uuid, p_now) END
+          FROM unnest(p_ids, p_versions) WITH ORDINALITY AS i(id, version, place)
+         ORDER BY i.place
+    );
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._memory_states(text, text[], bigint[], timestamptz) IS
+    'The present states of the memories among these chunk ids, NULL for the others; p_versions: '
+    'their states at another time.';
+
+CREATE FUNCTION mnemo._cited_memories(
+    p_record mnemo.memory,
+    p_ids text[],
+    p_read_at timestamptz
+)
+RETURNS bigint[]
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+BEGIN
+    RETURN (
+        SELECT CASE WHEN count(m.version) > 0 THEN array_agg(m.version ORDER BY i.place) END
+          FROM unnest(p_ids) WITH ORDINALITY AS i(id, place)
+          LEFT JOIN LATERAL (
+            SELECT CASE WHEN k.updated_at >= p_read_at THEN -1
+                   ELSE mnemo._memory_state(p_record.origin_org_id, k.id, now()) END AS version
+              FROM mnemo.memory AS k
+             WHERE k.org_id IN (p_record.origin_org_id, '*')
+               AND k.id = CASE WHEN length(i.id) = 36 AND i.id COLLATE "C"
+                    ~ '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$' THEN i.id::uuid END
+               -- What the owner of the plan cannot see is nothing to it: no recall may tell of it.
+               AND (k.scope IN ('public', 'global')
+                    OR k.origin_org_id = p_record.origin_org_id AND k.agent_id = p_record.agent_id
+                    OR k.scope = 'shared' AND (
+                        EXISTS (
+                            SELECT FROM mnemo.acl AS a
+                             WHERE a.org_id = k.org_id AND a.memory_id = k.id
+                               AND a.agent_id = p_record.agent_id
+                               AND (a.expires_at IS NULL OR a.expires_at > now()))
+                        OR EXISTS (
+                            SELECT FROM mnemo._ways(
+                                k, p_record.origin_org_id, p_record.agent_id, now()))))
+             LIMIT 1
+          ) AS m ON true
+    );
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._cited_memories(mnemo.memory, text[], timestamptz) IS
+    'For each chunk id of a plan that is about to be written: the state of the memory with that id '
+    'where there is one that the owner of the plan may see, deleted or not, -1 if it changed since '
+    'p_read_at; NULL for other chunks. NULL as a whole where none is a memory.';
+
+CREATE FUNCTION mnemo._cited_versions(
+    p_record mnemo.memory,
+    p_ids text[],
+    p_read_at timestamptz
+)
+RETURNS jsonb
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_versions bigint[];
+BEGIN
+    -- Only what has the length of a UUID can be one.
+    IF 36 = ANY (ARRAY(SELECT length(i.id) FROM unnest(p_ids) AS i(id))) THEN
+        v_versions := mnemo._cited_memories(p_record, p_ids, p_read_at);
+    END IF;
+    RETURN CASE WHEN v_versions IS NULL THEN '{}'
+        ELSE jsonb_build_object('memory_versions', v_versions) END;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._cited_versions(mnemo.memory, text[], timestamptz) IS
+    'What the payload of a plan says of the memories among its chunks: memory_versions as '
+    '_cited_memories gives them, nothing where there are none. p_read_at: when they were read.';
+
+CREATE FUNCTION mnemo._source_problem(
+    p_parameter text,
+    p_source text
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    IF p_source <> '' AND mnemo._is_blank(p_source) THEN
+        RETURN mnemo._argument(p_parameter, p_parameter || ' must not be blank',
+            'leave it out for the source that has no name');
+    END IF;
+    RETURN mnemo._length_problem(p_parameter, p_source, 256);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._source_problem(text, text) IS
+    'The problem of the name of a source: blank but not empty, over 256 characters; NULL for none.';
+
+CREATE FUNCTION mnemo._cited(
+    p_org_id text,
+    p_plan_id uuid
+)
+RETURNS TABLE (
+    org_id text,
+    source text,
+    chunk_ids text[],
+    since timestamptz,
+    then_versions bigint[]
+)
+LANGUAGE sql STABLE PARALLEL SAFE ROWS 1
+BEGIN ATOMIC
+    SELECT m.origin_org_id, coalesce(p.chunk_source, ''), p.chunk_ids,
+           greatest(k.checked_at, coalesce(
+               timestamptz '1970-01-01 00:00:00+00' + p.read_at * interval '1 microsecond',
+               m.created_at)),
+           CASE WHEN k.checked_at IS NULL THEN p.memory_versions ELSE k.memory_versions END
+      FROM (
+        SELECT r.*
+          FROM mnemo.memory AS r
+         WHERE r.org_id = p_org_id AND r.id = p_plan_id
+        OFFSET 0
+      ) AS m
+      CROSS JOIN LATERAL jsonb_to_record(m.metadata -> 'experience_plan') AS p(
+        chunk_ids text[], chunk_source text, read_at bigint, memory_versions bigint[])
+      LEFT JOIN LATERAL (
+        SELECT c.checked_at, c.memory_versions
+          FROM mnemo.plan_check AS c
+         WHERE c.org_id = p_org_id AND c.plan_id = p_plan_id
+        OFFSET 0
+      ) AS k ON true
+     WHERE p.chunk_ids <> '{}';
+END;
+COMMENT ON FUNCTION mnemo._cited(text, uuid) IS
+    'What a plan cites: the organisation and the source of the chunks, their ids, since when a '
+    'change of them counts (when they were read or the plan was written, or found to be right '
+    'later), and the states of the memories among them at that time. No row for a plan without '
+    'chunks.';
+
+CREATE FUNCTION mnemo._is_stale(
+    p_org_id text,
+    p_plan_id uuid,
+    p_now timestamptz
+)
+RETURNS boolean
+LANGUAGE plpgsql STABLE PARALLEL SAFE COST 1000
+SET search_path = pg_catalog, mnemo, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+BEGIN
+    RETURN EXISTS (
+        SELECT
+          FROM mnemo._cited(p_org_id, p_plan_id) AS p
+         WHERE EXISTS (
+                SELECT
+                  FROM mnemo.chunk_state AS s
+                 WHERE s.org_id = p.org_id AND s.source = p.source
+                   AND s.chunk_id = ANY (mnemo._chunk_keys(p.chunk_ids))
+                   AND s.changed_at >= p.since)
+            OR p.then_versions IS NOT NULL
+           AND mnemo._memory_states(p.org_id, p.chunk_ids, p.then_versions, p_now)
+               <> p.then_versions
+    );
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._is_stale(text, uuid, timestamptz) IS
+    'Whether a chunk that the plan cites changed since its chunks were read: one look at the index '
+    'of chunk_state for all its ids, and one for each memory among them.';
+
+CREATE FUNCTION mnemo._changed_chunks(
+    p_org_id text,
+    p_plan_id uuid,
+    p_now timestamptz,
+    p_limit bigint
+)
+RETURNS text[]
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+BEGIN
+    RETURN ARRAY(
+        SELECT i.id
+          FROM mnemo._cited(p_org_id, p_plan_id) AS p
+          CROSS JOIN LATERAL unnest(p.chunk_ids, p.then_versions)
+               WITH ORDINALITY AS i(id, version, place)
+         WHERE EXISTS (
+                SELECT
+                  FROM mnemo.chunk_state AS s
+                 WHERE s.org_id = p.org_id AND s.source = p.source
+                   AND s.chunk_id IN (mnemo._chunk_key(i.id), '')
+                   AND s.changed_at >= p.since)
+            OR i.version <> mnemo._memory_state(p.org_id,
+                CASE WHEN i.version IS NOT NULL THEN i.id::uuid END, p_now)
+         ORDER BY i.place
+         LIMIT p_limit
+    );
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._changed_chunks(text, uuid, timestamptz, bigint) IS
+    'The first p_limit chunk ids of a plan by which it is stale, in the order of the plan.';
+
 -- part: 610_plan_index.sql
 CREATE FUNCTION mnemo._audiences(
     p_org_id text,
@@ -16178,7 +16514,8 @@ CREATE FUNCTION mnemo._identical_guarded(
     p_now timestamptz,
     p_limit bigint,
     p_delegated boolean,
-    p_agent_id text
+    p_agent_id text,
+    p_fresh boolean
 )
 RETURNS SETOF mnemo.plan_signature
 LANGUAGE sql STABLE PARALLEL SAFE
@@ -16193,19 +16530,21 @@ BEGIN ATOMIC
         OFFSET 0
       ) AS s
       CROSS JOIN LATERAL mnemo._counts(
-            p_org_id, s.plan_id, p_now, p_delegated, p_audience, p_agent_id, p_context)
+            p_org_id, s.plan_id, p_now, p_delegated, p_audience, p_agent_id, p_context) AS c
      WHERE s.org_id = p_org_id AND s.audience = p_audience
        AND s.signature = p_signature AND s.context IS NOT DISTINCT FROM p_context
        AND (s.expires_at IS NULL OR s.expires_at > p_now)
+       -- By the id of _counts: only what counts is worth the look.
+       AND (NOT p_fresh OR NOT mnemo._is_stale(p_org_id, c.id, p_now))
      ORDER BY s.outcome_score DESC, s.created_at DESC, s.plan_id DESC
      LIMIT p_limit;
 END;
 COMMENT ON FUNCTION mnemo._identical_guarded(
-    text, bigint, text[], bigint, text, timestamptz, bigint, boolean, text
+    text, bigint, text[], bigint, text, timestamptz, bigint, boolean, text, boolean
 ) IS
     'The best live plans of an audience with this signature and the guard that is in the digest: an '
     'index look-up however many there are. p_delegated: only those that the agent sees by a '
-    'delegation.';
+    'delegation; p_fresh: no stale ones.';
 
 CREATE FUNCTION mnemo._identical(
     p_org_id text,
@@ -16217,7 +16556,8 @@ CREATE FUNCTION mnemo._identical(
     p_now timestamptz,
     p_limit bigint,
     p_delegated boolean,
-    p_agent_id text
+    p_agent_id text,
+    p_fresh boolean
 )
 RETURNS SETOF mnemo.plan_signature
 LANGUAGE sql STABLE PARALLEL SAFE
@@ -16231,19 +16571,21 @@ BEGIN ATOMIC
         OFFSET 0
       ) AS s
       CROSS JOIN LATERAL mnemo._counts(
-            p_org_id, s.plan_id, p_now, p_delegated, p_audience, p_agent_id, p_context)
+            p_org_id, s.plan_id, p_now, p_delegated, p_audience, p_agent_id, p_context) AS c
      WHERE s.org_id = p_org_id AND s.audience = p_audience
        AND (p_meaning IS NULL OR s.guard_meaning = p_meaning)
        AND s.signature = p_signature AND s.context IS NOT DISTINCT FROM p_context
        AND (s.expires_at IS NULL OR s.expires_at > p_now)
+       -- By the id of _counts: only what counts is worth the look.
+       AND (NOT p_fresh OR NOT mnemo._is_stale(p_org_id, c.id, p_now))
      ORDER BY s.outcome_score DESC, s.created_at DESC, s.plan_id DESC
      LIMIT p_limit;
 END;
 COMMENT ON FUNCTION mnemo._identical(
-    text, bigint, text[], bigint, bigint, text, timestamptz, bigint, boolean, text
+    text, bigint, text[], bigint, bigint, text, timestamptz, bigint, boolean, text, boolean
 ) IS
     'The best live plans of an audience with this signature, and with this meaning unless it is '
-    'NULL. p_delegated: only those that the agent sees by a delegation.';
+    'NULL. p_delegated: only those that the agent sees by a delegation; p_fresh: no stale ones.';
 
 CREATE FUNCTION mnemo._similar(
     p_keys bigint[],
@@ -16293,12 +16635,13 @@ CREATE TYPE mnemo._recall_input AS (
     org_id text,
     agent_id text,
     asked_at timestamptz,
-    reason text
+    reason text,
+    stale text
 );
 COMMENT ON TYPE mnemo._recall_input IS
     'A call of recall_plan or its kin, checked and filled in: audiences are the three that the agent '
     'belongs to in its organisation, global, then those of agents that delegated to it; minimum is the least threshold allowed; reason is disabled or '
-    'blank_query where there is nothing to match, else NULL.';
+    'blank_query where there is nothing to match, else NULL; stale is refuse or include.';
 
 CREATE FUNCTION mnemo._probe(
     p_call mnemo._recall_input,
@@ -16331,7 +16674,8 @@ COMMENT ON FUNCTION mnemo._probe(mnemo._recall_input, double precision, bigint) 
 
 -- part: 625_match.sql
 CREATE FUNCTION mnemo._best_identical(
-    p_call mnemo._recall_input
+    p_call mnemo._recall_input,
+    p_fresh boolean
 )
 RETURNS mnemo._plan_answer
 LANGUAGE plpgsql STABLE PARALLEL SAFE
@@ -16355,12 +16699,13 @@ BEGIN
                    WITH ORDINALITY AS a(audience, place)
               CROSS JOIN LATERAL mnemo._identical(
                     p_call.org_id, a.audience, p_call.signature, p_call.digest, NULL,
-                    p_call.context, p_call.asked_at, 1, a.place > 3, p_call.agent_id) AS o
+                    p_call.context, p_call.asked_at, 1, a.place > 3, p_call.agent_id,
+                    p_fresh) AS o
             UNION ALL
             SELECT g.org_id, g.plan_id, g.outcome_score, g.created_at
               FROM mnemo._identical(
                     '*', p_call.audiences[4], p_call.signature, p_call.digest, NULL,
-                    p_call.context, p_call.asked_at, 1, false, NULL) AS g
+                    p_call.context, p_call.asked_at, 1, false, NULL, p_fresh) AS g
           ) AS i
          ORDER BY i.org_id = '*', i.outcome_score DESC, i.created_at DESC, i.plan_id DESC
          LIMIT 1
@@ -16369,9 +16714,9 @@ BEGIN
     RETURN v_best;
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._best_identical(mnemo._recall_input) IS
-    'The best plan with the same signature that the agent may read, whatever its guard; NULL where '
-    'there is none. Where its text is the very text asked, nothing can beat it and the guard has '
+COMMENT ON FUNCTION mnemo._best_identical(mnemo._recall_input, boolean) IS
+    'The best plan with the same signature that the agent may read, whatever its guard, with '
+    'p_fresh among those that are not stale; NULL where there is none. Where its text is the very text asked, nothing can beat it and the guard has '
     'nothing to compare.';
 
 CREATE FUNCTION mnemo._identical_plans(
@@ -16403,13 +16748,13 @@ BEGIN
                   CROSS JOIN LATERAL mnemo._identical_guarded(
                         p_call.org_id, a.audience, p_call.signature,
                         p_call.digest # p_meaning # p_values, p_call.context, p_call.asked_at,
-                        p_limit, a.place > 3, p_call.agent_id) AS o
+                        p_limit, a.place > 3, p_call.agent_id, p_call.stale = 'refuse') AS o
                 UNION ALL
                 SELECT g.org_id, g.plan_id, g.outcome_score, g.created_at
                   FROM mnemo._identical_guarded(
                         '*', p_call.audiences[4], p_call.signature,
                         p_call.digest # p_meaning # p_values, p_call.context, p_call.asked_at,
-                        p_limit, false, NULL) AS g
+                        p_limit, false, NULL, p_call.stale = 'refuse') AS g
               ) AS e
              ORDER BY e.org_id = '*', e.outcome_score DESC, e.created_at DESC, e.plan_id DESC
              LIMIT p_limit
@@ -16426,13 +16771,14 @@ BEGIN
                   CROSS JOIN LATERAL mnemo._identical(
                         p_call.org_id, a.audience, p_call.signature, p_call.digest,
                         CASE p_guard WHEN 'meaning' THEN p_meaning END, p_call.context,
-                        p_call.asked_at, p_limit, a.place > 3, p_call.agent_id) AS o
+                        p_call.asked_at, p_limit, a.place > 3, p_call.agent_id,
+                        p_call.stale = 'refuse') AS o
                 UNION ALL
                 SELECT g.org_id, g.plan_id, g.outcome_score, g.created_at
                   FROM mnemo._identical(
                         '*', p_call.audiences[4], p_call.signature, p_call.digest,
                         CASE p_guard WHEN 'meaning' THEN p_meaning END, p_call.context,
-                        p_call.asked_at, p_limit, false, NULL) AS g
+                        p_call.asked_at, p_limit, false, NULL, p_call.stale = 'refuse') AS g
               ) AS e
              ORDER BY e.org_id = '*', e.outcome_score DESC, e.created_at DESC, e.plan_id DESC
              LIMIT p_limit
@@ -16444,7 +16790,7 @@ END
 $fn$;
 COMMENT ON FUNCTION mnemo._identical_plans(mnemo._recall_input, text, bigint, bigint, bigint) IS
     'The best p_limit live plans with the same signature that the agent may read and whose guard '
-    'agrees, in the order of _match_plans: no other plan can beat them. A statement of its own, '
+    'agrees, stale ones only if the call includes them, in the order of _match_plans: no other plan can beat them. A statement of its own, '
     'because starting the one of _match_plans costs more.';
 
 CREATE FUNCTION mnemo._match_plans(
@@ -16461,7 +16807,8 @@ RETURNS TABLE (
     considered bigint,
     refused_org_id text,
     refused_plan_id uuid,
-    refused_similarity double precision
+    refused_similarity double precision,
+    stale boolean
 )
 LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 5
 SET search_path = pg_catalog, mnemo, pg_temp
@@ -16484,7 +16831,7 @@ BEGIN
         IF v_exact = p_call.row_limit THEN
             RETURN QUERY
             SELECT e.org_id, e.plan_id, 1::double precision, p_call.row_limit, NULL::text,
-                   NULL::uuid, NULL::double precision
+                   NULL::uuid, NULL::double precision, false
               FROM unnest(v_org_ids, v_plan_ids) WITH ORDINALITY AS e(org_id, plan_id, place)
              ORDER BY e.place;
             RETURN;
@@ -16515,17 +16862,27 @@ BEGIN
           FROM candidate AS c
          WHERE c.shared::double precision / (c.size + v_size - c.shared) >= p_call.threshold
     ), found AS (
-        SELECT e.org_id, e.plan_id, 1::double precision AS similarity, e.place, NULL AS outcome_score,
-               NULL AS created_at
+        SELECT e.org_id, e.plan_id, 1::double precision AS similarity, e.place,
+               e.org_id = '*' AS is_global, NULL AS outcome_score, NULL AS created_at
           FROM unnest(v_org_ids, v_plan_ids) WITH ORDINALITY AS e(org_id, plan_id, place)
         UNION ALL
-        SELECT r.org_id, r.plan_id, r.similarity, NULL, r.outcome_score, r.created_at
+        SELECT r.org_id, r.plan_id, r.similarity, NULL, r.org_id = '*', r.outcome_score,
+               r.created_at
           FROM reached AS r
          WHERE r.agrees
     ), best AS (
         SELECT f.*
-          FROM found AS f
-         ORDER BY f.similarity DESC, f.place, f.org_id = '*', f.outcome_score DESC,
+          FROM (
+            -- In order behind a fence, so that only the chunks of those that would win are looked at.
+            SELECT o.*
+              FROM found AS o
+             ORDER BY o.similarity DESC, o.place, o.is_global, o.outcome_score DESC,
+                      o.created_at DESC, o.plan_id DESC
+            OFFSET 0
+          ) AS f
+         WHERE p_call.stale = 'include' OR f.place IS NOT NULL
+            OR NOT mnemo._is_stale(f.org_id, f.plan_id, p_call.asked_at)
+         ORDER BY f.similarity DESC, f.place, f.is_global, f.outcome_score DESC,
                   f.created_at DESC, f.plan_id DESC
          LIMIT p_call.row_limit
     ), refused AS (
@@ -16540,23 +16897,25 @@ BEGIN
     SELECT b.org_id, b.plan_id, b.similarity,
            v_exact + (SELECT count(*) FROM candidate AS c WHERE c.agrees)
            + CASE WHEN r.plan_id IS NULL THEN 0 ELSE 1 END,
-           r.org_id, r.plan_id, r.similarity
+           r.org_id, r.plan_id, r.similarity,
+           b.plan_id IS NULL AND EXISTS (SELECT FROM reached AS o WHERE o.agrees)
       -- At least one row.
       FROM (SELECT) AS one
       LEFT JOIN best AS b ON true
       LEFT JOIN refused AS r ON true
-     ORDER BY b.similarity DESC, b.place, b.org_id = '*', b.outcome_score DESC, b.created_at DESC,
+     ORDER BY b.similarity DESC, b.place, b.is_global, b.outcome_score DESC, b.created_at DESC,
               b.plan_id DESC;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._match_plans(mnemo._recall_input, bigint, bigint, text[], boolean) IS
     'The best live plans that the agent may read, written for the same context, that agree on the '
-    'guard, with Jaccard similarity of at least the threshold to the signature: by similarity, '
+    'guard and, unless the call includes them, are not stale, '
+    'with Jaccard similarity of at least the threshold to the signature: by similarity, '
     'plans of the organisation before global ones, outcome score, newest, id. p_identical false: '
     'none has the same signature. considered counts the plans that were scored and stands in every '
     'row; without a hit there is one row with it and NULL, and with the best plan that the guard '
     'refused among those that its keys led to: where the guard is in the keys, _refused_plan looks '
-    'for the others.';
+    'for the others. stale: there is no hit because what was found is stale.';
 
 -- part: 627_refused.sql
 CREATE FUNCTION mnemo._refused_plan(
@@ -16584,6 +16943,8 @@ DECLARE
     v_probe record;
 BEGIN
     IF p_identical THEN
+        -- What the guard refuses it refuses stale or not.
+        p_call.stale := 'include';
         RETURN QUERY
         SELECT i.org_ids[1], i.plan_ids[1], 1::double precision, 1::bigint
           FROM mnemo._identical_plans(p_call, 'off', NULL, NULL, 1) AS i
@@ -16634,6 +16995,39 @@ COMMENT ON FUNCTION mnemo._refused_plan(mnemo._recall_input, bigint, bigint, tex
     'there is none. Identical signatures first, unless p_identical says that there is none; of '
     'similar ones it looks at the first 200, so with more it need not be the very best.';
 
+CREATE FUNCTION mnemo._stale_plan(
+    p_call mnemo._recall_input,
+    p_meaning bigint,
+    p_values bigint,
+    p_names text[],
+    p_identical boolean,
+    p_similar boolean,
+    OUT org_id text,
+    OUT plan_id uuid,
+    OUT similarity double precision
+)
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    p_call.stale := 'include';
+    p_call.row_limit := 1;
+    IF p_identical THEN
+        SELECT i.org_ids[1], i.plan_ids[1], 1 INTO org_id, plan_id, similarity
+          FROM mnemo._identical_plans(p_call, p_call.guard, p_meaning, p_values, 1) AS i;
+    END IF;
+    IF plan_id IS NULL AND p_similar THEN
+        SELECT m.org_id, m.plan_id, m.similarity INTO org_id, plan_id, similarity
+          FROM mnemo._match_plans(p_call, p_meaning, p_values, p_names, false) AS m;
+    END IF;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._stale_plan(
+    mnemo._recall_input, bigint, bigint, text[], boolean, boolean
+) IS
+    'For a miss: the plan that would be the hit if stale ones counted; NULL where there is none. '
+    'p_identical, p_similar: where it can be.';
+
 -- part: 630_plan_input.sql
 CREATE TYPE mnemo._plan_input AS (
     query text,
@@ -16652,7 +17046,9 @@ CREATE TYPE mnemo._plan_input AS (
     embedding text,
     model text,
     idempotency_key text,
-    overrides jsonb
+    overrides jsonb,
+    chunk_source text,
+    read_at timestamptz
 );
 COMMENT ON TYPE mnemo._plan_input IS
     'The arguments of mnemo.remember_plan, one plan, and the settings of its organisation as '
@@ -16728,6 +17124,8 @@ BEGIN
             256
         ),
         mnemo._details_problem(p_input.details, cardinality(p_input.steps)),
+        mnemo._source_problem('p_chunk_source', p_input.chunk_source),
+        mnemo._time_problem('p_read_at', p_input.read_at),
         mnemo._length_problem('p_query', p_input.query, 100000)
     ]);
     -- Only what is sound and not huge is worth building.
@@ -16820,7 +17218,10 @@ BEGIN
         'chunk_ids', p_input.chunk_ids,
         'outcome_score', p_outcome_score,
         'context', p_input.context
-    );
+    ) || CASE WHEN p_input.chunk_source <> '' THEN
+        jsonb_build_object('chunk_source', p_input.chunk_source) ELSE '{}' END
+    || CASE WHEN p_input.read_at IS NOT NULL THEN
+        jsonb_build_object('read_at', mnemo._micros(p_input.read_at)) ELSE '{}' END;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._plan_payload(mnemo._plan_input, text[], double precision) IS
@@ -16839,15 +17240,21 @@ DECLARE
     v_record mnemo.memory := mnemo._new_record(
         p_input.scope, p_input.org_id, p_input.agent_id, p_input.ttl
     );
+    v_payload jsonb;
 BEGIN
+    -- By the clock, so that a change that this transaction reported before is none since then.
+    p_input.read_at := CASE WHEN cardinality(p_input.chunk_ids) > 0
+        THEN least(p_input.read_at, clock_timestamp()) END;
+    v_payload := mnemo._plan_payload(
+        p_input, mnemo._signature_tokens(p_input.query), p_outcome_score);
+    IF cardinality(p_input.chunk_ids) > 0 THEN
+        v_payload := v_payload || mnemo._cited_versions(v_record, p_input.chunk_ids, p_input.read_at);
+    END IF;
     v_record.content := p_input.query;
     v_record.memory_type := 'procedural';
     v_record.importance := p_outcome_score;
     v_record.tags := ARRAY[mnemo._reserved_tag()] || coalesce(p_input.tags, '{}');
-    v_record.metadata := jsonb_build_object(
-        mnemo._reserved_key(),
-        mnemo._plan_payload(p_input, mnemo._signature_tokens(p_input.query), p_outcome_score)
-    );
+    v_record.metadata := jsonb_build_object(mnemo._reserved_key(), v_payload);
     v_record.source_type := 'system';
     v_record.source_id := p_input.source_id;
     v_record.thread_id := p_input.thread_id;
@@ -16984,7 +17391,9 @@ CREATE FUNCTION mnemo.remember_plan(
     p_tags text[] DEFAULT NULL,
     p_embedding text DEFAULT NULL,
     p_model text DEFAULT NULL,
-    p_idempotency_key text DEFAULT NULL
+    p_idempotency_key text DEFAULT NULL,
+    p_chunk_source text DEFAULT NULL,
+    p_read_at timestamptz DEFAULT NULL
 )
 RETURNS TABLE (id uuid, signature text, stored boolean, status text)
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 1
@@ -17000,7 +17409,7 @@ BEGIN
         p_query, p_steps, p_chunk_ids, p_outcome_score, v_caller.agent_id,
         coalesce(p_scope, 'private'), v_caller.org_id, p_details, p_context, p_ttl, p_thread_id,
         p_source_id, p_tags, p_embedding, p_model, p_idempotency_key,
-        mnemo._overrides(v_caller.org_id)
+        mnemo._overrides(v_caller.org_id), p_chunk_source, p_read_at
     );
     PERFORM mnemo._raise_problem(mnemo._plan_problem(v_input, v_caller.level));
     RETURN QUERY
@@ -17009,7 +17418,7 @@ END
 $fn$;
 COMMENT ON FUNCTION mnemo.remember_plan(
     text, text[], text[], double precision, text, text, text, jsonb, text, interval, text, text,
-    text[], text, text, text
+    text[], text, text, text, text, timestamptz
 ) IS
     'REMEMBER_PLAN: stores the plan that answered p_query, for replay by mnemo.recall_plan: steps, '
     'details (one JSON value a step, or NULL), ids of the chunks used, outcome score. A score below '
@@ -17017,6 +17426,11 @@ COMMENT ON FUNCTION mnemo.remember_plan(
     'plan depends on, such as a tool set: recall must give the same. p_embedding: the embedding of '
     'p_query by p_model, see mnemo.enable_vectors, by which recall finds the plan where words do '
     'not; NULL for none. The same p_idempotency_key of the same agent again returns the first answer. '
+    'p_chunk_source: where the chunk ids come from, at most 256 characters, NULL or empty for the '
+    'source that has no name; when a chunk of that source with one of the ids changes '
+    '(mnemo.invalidate_chunks, mnemo.watch_table), or a memory with one of them, the plan is stale. '
+    'p_read_at: when the chunks were read; changes since then count; NULL, or a time to come: those '
+    'from now on. '
     'Returns id (NULL when nothing is stored), the signature joined by spaces, stored, and status '
     'stored, below_threshold, quarantined (kept, and held back by a rule against poisoning) or '
     'repeated. Errors: 42501 no access, or scope global by a tenant; 55000 experience memory is off, '
@@ -17066,8 +17480,13 @@ BEGIN
                 RETURN mnemo._argument('p_ttl', 'ttl must be an interval as text; got '
                     || mnemo._shown(v_value::text), 'such as "30 days", "PT1H30M" or "12:00:00"');
             END IF;
+        ELSIF v_key = 'read_at' THEN
+            IF v_type <> 'string' OR NOT mnemo._is_time(v_value #>> '{}') THEN
+                RETURN mnemo._argument('p_read_at', 'read_at must be a time in ISO 8601 with its '
+                    'zone; got ' || mnemo._shown(v_value::text), 'such as "2026-01-31T09:00:00Z"');
+            END IF;
         ELSIF v_key IN ('query', 'agent_id', 'scope', 'org_id', 'context', 'thread_id', 'source_id',
-                        'embedding', 'model', 'idempotency_key') THEN
+                        'embedding', 'model', 'idempotency_key', 'chunk_source') THEN
             IF v_type <> 'string' THEN
                 RETURN mnemo._argument('p_' || v_key, v_key || ' must be a string; got ' || v_type,
                     'quote the value');
@@ -17223,7 +17642,8 @@ CREATE FUNCTION mnemo._recall_plan_problem(
     p_threshold double precision,
     p_minimum double precision,
     p_guard text,
-    p_context text
+    p_context text,
+    p_stale text
 )
 RETURNS mnemo._problem
 LANGUAGE plpgsql STABLE PARALLEL SAFE
@@ -17237,6 +17657,8 @@ BEGIN
             'leave it out for the setting similarity_threshold');
     ELSIF NOT mnemo._is_label('guard', p_guard) THEN
         RETURN mnemo._label_problem('p_guard', 'guard', p_guard);
+    ELSIF p_stale NOT IN ('refuse', 'include') THEN
+        RETURN mnemo._label_problem('p_stale', 'stale_mode', p_stale);
     ELSIF p_context IS NULL AND length(p_query) <= 100000 THEN
         RETURN NULL;
     END IF;
@@ -17247,7 +17669,7 @@ BEGIN
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._recall_plan_problem(
-    text, double precision, double precision, text, text
+    text, double precision, double precision, text, text, text
 ) IS
     'The first problem of the arguments of mnemo.recall_plan, settings filled in; p_minimum is the '
     'least threshold allowed. NULL for none.';
@@ -17259,7 +17681,8 @@ CREATE FUNCTION mnemo._recall_call(
     p_similarity_threshold double precision,
     p_guard text,
     p_context text,
-    p_limit bigint
+    p_limit bigint,
+    p_stale text
 )
 RETURNS mnemo._recall_input
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
@@ -17281,10 +17704,11 @@ BEGIN
             v_call.minimum)
     );
     v_call.guard := coalesce(p_guard, mnemo._setting_in(v_settings, 'guard'));
+    v_call.stale := coalesce(p_stale, 'refuse');
     v_problem := coalesce(
         mnemo._identity_problem(v_who.agent_id, v_who.org_id),
         mnemo._recall_plan_problem(
-            p_query, v_call.threshold, v_call.minimum, v_call.guard, p_context),
+            p_query, v_call.threshold, v_call.minimum, v_call.guard, p_context, v_call.stale),
         mnemo._limit_problem(p_limit)
     );
     IF v_problem.code IS NOT NULL THEN
@@ -17306,12 +17730,12 @@ BEGIN
         || mnemo._delegated_audiences(
             v_who.org_id, v_who.agent_id, p_context, statement_timestamp()),
         p_context, v_call.guard, v_call.threshold, v_call.minimum, p_limit, v_who.org_id, v_who.agent_id,
-        statement_timestamp(), NULL
+        statement_timestamp(), NULL, v_call.stale
     )::mnemo._recall_input;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._recall_call(
-    text, text, text, double precision, text, text, bigint
+    text, text, text, double precision, text, text, bigint, text
 ) IS
     'A call of recall_plan and its kin: who calls, mode, arguments with the settings filled in and '
     'checked.';
@@ -17346,6 +17770,36 @@ COMMENT ON FUNCTION mnemo._near_miss(text, uuid, double precision, text, text) I
     'A plan that the guard refused, as recall_plan shows it: id, query, similarity, and the '
     'differences in words.';
 
+CREATE FUNCTION mnemo._stale_near_miss(
+    p_org_id text,
+    p_plan_id uuid,
+    p_similarity double precision,
+    p_now timestamptz
+)
+RETURNS jsonb
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+-- JSON takes a number's digits from this setting.
+SET extra_float_digits = 1
+AS $fn$
+BEGIN
+    RETURN (
+        SELECT jsonb_build_object(
+                   'id', m.id,
+                   'query', m.content,
+                   'similarity', p_similarity,
+                   'differences', '[]'::jsonb,
+                   'changed_chunks', mnemo._changed_chunks(p_org_id, p_plan_id, p_now, 10)
+               )
+          FROM mnemo.memory AS m
+         WHERE m.org_id = p_org_id AND m.id = p_plan_id
+    );
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._stale_near_miss(text, uuid, double precision, timestamptz) IS
+    'A plan that would have been the hit but is stale, as recall_plan shows it: as _near_miss, with '
+    'no differences, and up to ten of its chunks that changed.';
+
 -- part: 657_recall.sql
 CREATE FUNCTION mnemo._recall(
     p_call mnemo._recall_input,
@@ -17358,7 +17812,8 @@ RETURNS TABLE (
     candidates_considered bigint,
     reason text,
     near_miss jsonb,
-    rank bigint
+    rank bigint,
+    stale boolean
 )
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 1
 AS $fn$
@@ -17379,11 +17834,28 @@ BEGIN
         candidates_considered := v_match.considered;
         rank := rank + 1;
         IF plan_id IS NOT NULL THEN
+            stale := p_call.stale = 'include'
+                AND mnemo._is_stale(org_id, plan_id, p_call.asked_at);
             reason := CASE WHEN similarity = 1 THEN 'exact' ELSE 'similar' END;
             RETURN NEXT;
             CONTINUE;
         END IF;
         reason := 'none_similar';
+        stale := false;
+        IF v_match.stale OR p_identical AND p_call.stale = 'refuse' THEN
+            SELECT s.* INTO v_refused
+              FROM mnemo._stale_plan(p_call, v_read.meaning, v_read.vals, v_read.names,
+                    p_identical, v_match.stale) AS s;
+            IF v_refused.plan_id IS NOT NULL THEN
+                reason := 'stale';
+                stale := true;
+                candidates_considered := greatest(candidates_considered, 1);
+                near_miss := mnemo._stale_near_miss(v_refused.org_id, v_refused.plan_id,
+                    v_refused.similarity, p_call.asked_at);
+                RETURN NEXT;
+                CONTINUE;
+            END IF;
+        END IF;
         v_refused := v_match;
         -- Where the guard is in the keys, they led to few of the plans that it refuses.
         IF p_call.guard = 'strict' AND v_read.meaning # v_read.vals <> 0 THEN
@@ -17412,78 +17884,8 @@ CREATE FUNCTION mnemo.recall_plan(
     p_org_id text DEFAULT NULL,
     p_similarity_threshold double precision DEFAULT NULL,
     p_guard text DEFAULT NULL,
-    p_context text DEFAULT NULL
-)
-RETURNS TABLE (
-    hit boolean,
-    id uuid,
-    query text,
-    steps text[],
-    details jsonb,
-    chunk_ids text[],
-    outcome_score double precision,
-    similarity double precision,
-    owner_agent_id text,
-    scope text,
-    created_at timestamptz,
-    candidates_considered bigint,
-    reason text,
-    near_miss jsonb
-)
-LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 1
-SECURITY DEFINER
-SET search_path = pg_catalog, mnemo, pg_temp
-AS $fn$
-DECLARE
-    v_call mnemo._recall_input := mnemo._recall_call(
-        p_query, p_agent_id, p_org_id, p_similarity_threshold, p_guard, p_context, 1);
-    v_same mnemo._plan_answer;
-BEGIN
-    IF v_call.reason IS NOT NULL THEN
-        hit := false;
-        candidates_considered := 0;
-        reason := v_call.reason;
-        RETURN NEXT;
-        RETURN;
-    END IF;
-    v_same := mnemo._best_identical(v_call);
-    IF v_same.query = p_query OR v_call.guard = 'off' AND v_same.id IS NOT NULL THEN
-        RETURN QUERY
-        SELECT true, v_same.id, v_same.query, v_same.steps, v_same.details, v_same.chunk_ids,
-               v_same.outcome_score, 1::double precision, v_same.owner_agent_id, v_same.scope,
-               v_same.created_at, 1::bigint, 'exact'::text, NULL::jsonb;
-        RETURN;
-    END IF;
-    RETURN QUERY
-    SELECT r.plan_id IS NOT NULL, r.plan_id, p.query, p.steps, p.details, p.chunk_ids,
-           p.outcome_score, r.similarity, p.owner_agent_id, p.scope, p.created_at,
-           r.candidates_considered, r.reason, r.near_miss
-      FROM mnemo._recall(v_call, v_same.id IS NOT NULL) AS r
-      LEFT JOIN LATERAL mnemo._answer_of(r.org_id, r.plan_id) AS p ON true;
-END
-$fn$;
-COMMENT ON FUNCTION mnemo.recall_plan(text, text, text, double precision, text, text) IS
-    'RECALL_PLAN: the plan to replay for p_query: the one with the highest Jaccard similarity of '
-    'signatures of all live plans that the acting agent may read and that were remembered with the '
-    'same p_context (NULL equals NULL only); on a tie a plan of the organisation before a global '
-    'one, then the higher outcome score, the newer, the higher id. Exact: no plan is left out. '
-    'p_guard, NULL for the setting, refuses look-alikes: strict compares meaning (negation, '
-    'opposites, order) and values (numbers, names, identifiers, units, times), meaning the first '
-    'only, off nothing; mnemo.guard_tokens shows what it reads. Always one row. hit false leaves '
-    'the plan''s columns NULL, and reason says why: none_similar (nothing reaches the threshold), '
-    'guarded (near_miss names a plan that does and the differences that forbid it), disabled '
-    '(experience memory is off), blank_query. candidates_considered: plans that were scored. '
-    'p_similarity_threshold: NULL for the setting, else from minimum_threshold to 1. Reads only. Errors: 42501 no '
-    'access; 22023 bad argument; 54000 over a limit. After DocTrace (arXiv 2606.10921).';
-
-CREATE FUNCTION mnemo.recall_plans(
-    p_query text,
-    p_agent_id text DEFAULT NULL,
-    p_org_id text DEFAULT NULL,
-    p_similarity_threshold double precision DEFAULT NULL,
-    p_guard text DEFAULT NULL,
     p_context text DEFAULT NULL,
-    p_limit bigint DEFAULT 5
+    p_stale text DEFAULT 'refuse'
 )
 RETURNS TABLE (
     hit boolean,
@@ -17500,7 +17902,98 @@ RETURNS TABLE (
     candidates_considered bigint,
     reason text,
     near_miss jsonb,
-    rank bigint
+    stale boolean
+)
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 1
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_call mnemo._recall_input := mnemo._recall_call(
+        p_query, p_agent_id, p_org_id, p_similarity_threshold, p_guard, p_context, 1,
+        p_stale);
+    v_same mnemo._plan_answer;
+    v_identical boolean;
+BEGIN
+    stale := false;
+    IF v_call.reason IS NOT NULL THEN
+        hit := false;
+        candidates_considered := 0;
+        reason := v_call.reason;
+        RETURN NEXT;
+        RETURN;
+    END IF;
+    v_same := mnemo._best_identical(v_call, false);
+    v_identical := v_same.id IS NOT NULL;
+    IF v_same.chunk_ids <> '{}' AND (v_same.query = p_query OR v_call.guard = 'off') THEN
+        stale := mnemo._is_stale(
+            CASE v_same.scope WHEN 'global' THEN '*' ELSE v_call.org_id END, v_same.id,
+            v_call.asked_at);
+        IF stale AND v_call.stale = 'refuse' THEN
+            v_same := mnemo._best_identical(v_call, true);
+            stale := false;
+        END IF;
+    END IF;
+    IF v_same.query = p_query OR v_call.guard = 'off' AND v_same.id IS NOT NULL THEN
+        RETURN QUERY
+        SELECT true, v_same.id, v_same.query, v_same.steps, v_same.details, v_same.chunk_ids,
+               v_same.outcome_score, 1::double precision, v_same.owner_agent_id, v_same.scope,
+               v_same.created_at, 1::bigint, 'exact'::text, NULL::jsonb, stale;
+        RETURN;
+    END IF;
+    RETURN QUERY
+    SELECT r.plan_id IS NOT NULL, r.plan_id, p.query, p.steps, p.details, p.chunk_ids,
+           p.outcome_score, r.similarity, p.owner_agent_id, p.scope, p.created_at,
+           r.candidates_considered, r.reason, r.near_miss, r.stale
+      FROM mnemo._recall(v_call, v_identical) AS r
+      LEFT JOIN LATERAL mnemo._answer_of(r.org_id, r.plan_id) AS p ON true;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.recall_plan(
+    text, text, text, double precision, text, text, text
+) IS
+    'RECALL_PLAN: the plan to replay for p_query: the one with the highest Jaccard similarity of '
+    'signatures of all live plans that the acting agent may read and that were remembered with the '
+    'same p_context (NULL equals NULL only); on a tie a plan of the organisation before a global '
+    'one, then the higher outcome score, the newer, the higher id. Exact: no plan is left out. '
+    'p_guard, NULL for the setting, refuses look-alikes: strict compares meaning (negation, '
+    'opposites, order) and values (numbers, names, identifiers, units, times), meaning the first '
+    'only, off nothing; mnemo.guard_tokens shows what it reads. Always one row. hit false leaves '
+    'the plan''s columns NULL, and reason says why: none_similar (nothing reaches the threshold), '
+    'guarded (near_miss names a plan that does and the differences that forbid it), stale (the plans '
+    'that would do cite a chunk that changed since: near_miss names the best and up to ten of the '
+    'chunks), disabled (experience memory is off), blank_query. p_stale: refuse passes stale plans '
+    'over, include lets them win like others; stale says that the hit, or the near miss, is one. candidates_considered: plans that were scored. '
+    'p_similarity_threshold: NULL for the setting, else from minimum_threshold to 1. Reads only. Errors: 42501 no '
+    'access; 22023 bad argument; 54000 over a limit. After DocTrace (arXiv 2606.10921).';
+
+CREATE FUNCTION mnemo.recall_plans(
+    p_query text,
+    p_agent_id text DEFAULT NULL,
+    p_org_id text DEFAULT NULL,
+    p_similarity_threshold double precision DEFAULT NULL,
+    p_guard text DEFAULT NULL,
+    p_context text DEFAULT NULL,
+    p_limit bigint DEFAULT 5,
+    p_stale text DEFAULT 'refuse'
+)
+RETURNS TABLE (
+    hit boolean,
+    id uuid,
+    query text,
+    steps text[],
+    details jsonb,
+    chunk_ids text[],
+    outcome_score double precision,
+    similarity double precision,
+    owner_agent_id text,
+    scope text,
+    created_at timestamptz,
+    candidates_considered bigint,
+    reason text,
+    near_miss jsonb,
+    rank bigint,
+    stale boolean
 )
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 5
 SECURITY DEFINER
@@ -17508,7 +18001,8 @@ SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_call mnemo._recall_input := mnemo._recall_call(
-        p_query, p_agent_id, p_org_id, p_similarity_threshold, p_guard, p_context, p_limit);
+        p_query, p_agent_id, p_org_id, p_similarity_threshold, p_guard, p_context, p_limit,
+        p_stale);
 BEGIN
     IF v_call.reason IS NOT NULL THEN
         RETURN;
@@ -17516,18 +18010,497 @@ BEGIN
     RETURN QUERY
     SELECT true, r.plan_id, p.query, p.steps, p.details, p.chunk_ids, p.outcome_score,
            r.similarity, p.owner_agent_id, p.scope, p.created_at, r.candidates_considered,
-           r.reason, r.near_miss, r.rank
+           r.reason, r.near_miss, r.rank, r.stale
       FROM mnemo._recall(v_call, true) AS r
       CROSS JOIN LATERAL mnemo._answer_of(r.org_id, r.plan_id) AS p
      ORDER BY r.rank;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo.recall_plans(
-    text, text, text, double precision, text, text, bigint
+    text, text, text, double precision, text, text, bigint, text
 ) IS
     'The best p_limit (1 to 1000) plans for p_query, by the rules and in the order of '
     'mnemo.recall_plan; rank from 1. No rows on a miss. Reads only. Errors: those of '
     'mnemo.recall_plan.';
+
+-- part: 665_invalidate.sql
+CREATE FUNCTION mnemo._whole_org_problem(
+    p_level text,
+    p_org_id text
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_role name := mnemo._effective_role();
+BEGIN
+    IF p_level = 'tenant' AND NOT EXISTS (
+        SELECT
+          FROM mnemo.role_binding AS b
+          JOIN pg_roles AS g ON g.rolname = b.role_name
+         WHERE pg_has_role(v_role, g.oid, 'USAGE') AND b.org_id = p_org_id AND b.agent_id IS NULL
+    ) THEN
+        RETURN mnemo._access(
+            format('role %I is bound to single agents of organisation %s, and what it says of '
+                'chunks counts for the plans of all', v_role, p_org_id),
+            'p_org_id', 'bind the role to the organisation, or use a role of level application');
+    END IF;
+    RETURN NULL;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._whole_org_problem(text, text) IS
+    'The problem 42501 of a tenant that is not bound to the organisation as a whole, so that it does '
+    'not hold write on every plan there; NULL for none.';
+
+CREATE FUNCTION mnemo._write_stale_event(
+    p_org_id text,
+    p_agent_id text,
+    p_chunks bigint,
+    p_reason text
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_id uuid := mnemo._new_id();
+    v_salt bytea := CASE WHEN p_reason IS NOT NULL THEN uuid_send(gen_random_uuid()) END;
+BEGIN
+    INSERT INTO mnemo.event (
+        org_id, id, agent_id, event_type, memory_org_id, memory_id, actor_org_id, actor_agent_id,
+        happened_at, content_hash, changes, note_hash
+    )
+    VALUES (
+        p_org_id, v_id, p_agent_id, 'plan_stale', p_org_id, NULL, p_org_id, p_agent_id, now(),
+        NULL, jsonb_build_object('chunks', p_chunks), mnemo._note_hash(v_salt, p_reason)
+    );
+    IF p_reason IS NOT NULL THEN
+        INSERT INTO mnemo.event_note (org_id, event_id, salt, note)
+        VALUES (p_org_id, v_id, v_salt, p_reason);
+    END IF;
+    PERFORM mnemo._seal_if_many(p_org_id, p_agent_id, 1);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._write_stale_event(text, text, bigint, text) IS
+    'Writes the event of p_chunks chunks that changed, in the chain of the agent that says so: one '
+    'for all, about no record. The reason is a note, which can be erased.';
+
+CREATE FUNCTION mnemo.invalidate_chunks(
+    p_ids text[],
+    p_source text DEFAULT '',
+    p_reason text DEFAULT NULL,
+    p_agent_id text DEFAULT NULL,
+    p_org_id text DEFAULT NULL
+)
+RETURNS TABLE (source text, chunks bigint)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 1
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_caller record;
+BEGIN
+    SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
+    PERFORM mnemo._raise_problem(mnemo._whole_org_problem(v_caller.level, v_caller.org_id));
+    PERFORM mnemo._raise_problem(mnemo._first_problem(ARRAY[
+        CASE WHEN p_ids IS NULL THEN
+            mnemo._argument('p_ids', 'p_ids must not be NULL', 'pass the ids as an array')
+        END,
+        mnemo._list_problem('p_ids', p_ids, 10000, 1048576, 'chunk ids'),
+        mnemo._source_problem('p_source', p_source),
+        mnemo._texts_problem(ARRAY['p_reason'], ARRAY[p_reason], 10000)
+    ]));
+    source := coalesce(p_source, '');
+    -- In one order, so that callers with the same ids in any order wait for each other and no more.
+    INSERT INTO mnemo.chunk_state AS s (org_id, source, chunk_id, version, changed_at)
+    SELECT v_caller.org_id, invalidate_chunks.source, i.id, 1, clock_timestamp()
+      FROM (
+        SELECT DISTINCT mnemo._chunk_key(t.id) COLLATE "C" AS id FROM unnest(p_ids) AS t(id)
+      ) AS i
+     ORDER BY i.id
+    ON CONFLICT ON CONSTRAINT chunk_state_pkey DO UPDATE
+       SET version = s.version + 1, changed_at = greatest(s.changed_at, clock_timestamp());
+    GET DIAGNOSTICS chunks = ROW_COUNT;
+    IF chunks > 0 THEN
+        PERFORM mnemo._write_stale_event(
+            v_caller.org_id, v_caller.agent_id, chunks, p_reason);
+    END IF;
+    RETURN NEXT;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.invalidate_chunks(text[], text, text, text, text) IS
+    'Says that chunks changed or went: plans of the organisation that cite one of them and were '
+    'remembered before are stale from now on, also global ones that it wrote. p_ids: up to 10,000 '
+    'ids; unknown ones count as well. p_source: where the ids come from, as p_chunk_source of '
+    'mnemo.remember_plan; the same id of another source, or of another organisation, is another '
+    'chunk. Writes a row a chunk and one event, plan_stale, in the caller''s transaction, whatever '
+    'the number of plans; the same again does no harm. p_reason: why, up to 10,000 characters, kept '
+    'beside the event and erasable; NULL for none. Returns source and chunks, how many different '
+    'ids were given. A tenant must be bound to the organisation, not to an agent of it. Errors: '
+    '42501 no access; 22023 bad argument, NULL or blank id; 54000 over a limit.';
+
+CREATE FUNCTION mnemo.revalidate_plan(
+    p_id uuid,
+    p_agent_id text DEFAULT NULL,
+    p_org_id text DEFAULT NULL
+)
+RETURNS TABLE (id uuid, was_stale boolean)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 1
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_caller record;
+    v_plan mnemo.memory;
+BEGIN
+    SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
+    PERFORM mnemo._raise_problem(mnemo._id_problem(p_id));
+    v_plan := mnemo._lock_changeable(
+        p_id, v_caller.level, v_caller.org_id, v_caller.agent_id, 'write');
+    IF NOT v_plan.tags @> ARRAY[mnemo._reserved_tag()] THEN
+        PERFORM mnemo._raise_not_found('p_id', ARRAY[p_id]);
+    END IF;
+    id := p_id;
+    was_stale := mnemo._is_stale(v_plan.org_id, p_id, clock_timestamp());
+    IF was_stale THEN
+        INSERT INTO mnemo.plan_check AS c (org_id, plan_id, checked_at, memory_versions)
+        SELECT v_plan.org_id, p_id, clock_timestamp(),
+               CASE WHEN p.then_versions IS NOT NULL THEN
+                   mnemo._memory_states(
+                       p.org_id, p.chunk_ids, p.then_versions, clock_timestamp()) END
+          FROM mnemo._cited(v_plan.org_id, p_id) AS p
+        ON CONFLICT ON CONSTRAINT plan_check_pkey DO UPDATE
+           SET checked_at = excluded.checked_at, memory_versions = excluded.memory_versions;
+        PERFORM mnemo._write_event(v_plan, 'plan_revalidated', v_caller.org_id,
+            v_caller.agent_id, '{}');
+    END IF;
+    RETURN NEXT;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.revalidate_plan(uuid, text, text) IS
+    'Says that a plan is right although chunks that it cites changed: the changes up to now do not '
+    'make it stale any more, later ones do. Needs permission write on it. Writes an event, '
+    'plan_revalidated, and nothing where the plan is not stale. Returns id and was_stale. Errors: '
+    '42501 no access, permission missing, a global plan and a tenant; MN001 unknown, gone or '
+    'invisible, or no plan; 22023 NULL.';
+
+-- part: 667_watch.sql
+-- Tables of the application's own that are watched: triggers there report what changed.
+--
+-- The trigger's function runs with the rights of the owner of schema mnemo, so that whoever may
+-- change the table need not have any here. What it does is fixed by the trigger, which only the
+-- table's owner, or who was given TRIGGER, can make, and only with a level: see _may_watch. Values of
+-- the table are read by the output functions of their types, which are the server's own, and never
+-- by a cast, which could be somebody's.
+
+CREATE FUNCTION mnemo._may_watch(
+    p_table oid
+)
+RETURNS boolean
+LANGUAGE sql STABLE PARALLEL RESTRICTED
+RETURN coalesce(mnemo._level_of((
+    SELECT r.rolname
+      FROM pg_class AS c
+      JOIN pg_roles AS r ON r.oid = c.relowner
+     WHERE c.oid = p_table)) IN ('application', 'admin'), false);
+COMMENT ON FUNCTION mnemo._may_watch(oid) IS
+    'Whether the owner of the table may speak for any organisation, as levels application and admin.';
+
+CREATE FUNCTION mnemo._watched_ids(
+    p_update boolean,
+    p_id_column text,
+    p_version_column text
+)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE
+    WHEN NOT p_update THEN
+        format('SELECT concat(o.%1$I) AS id FROM mnemo_old AS o', p_id_column)
+    WHEN p_version_column = '' THEN
+        format('SELECT concat(o.%1$I) AS id FROM mnemo_old AS o'
+            ' UNION SELECT concat(n.%1$I) FROM mnemo_new AS n', p_id_column)
+    ELSE
+        -- No key tells which row became which: what stands on one side only has changed.
+        format('SELECT d.id FROM ('
+            '(SELECT concat(o.%1$I) AS id, o.%2$I IS NULL, concat(o.%2$I) FROM mnemo_old AS o'
+            ' EXCEPT ALL SELECT concat(n.%1$I), n.%2$I IS NULL, concat(n.%2$I) FROM mnemo_new AS n)'
+            ' UNION ALL'
+            ' (SELECT concat(n.%1$I), n.%2$I IS NULL, concat(n.%2$I) FROM mnemo_new AS n'
+            ' EXCEPT ALL SELECT concat(o.%1$I), o.%2$I IS NULL, concat(o.%2$I) FROM mnemo_old AS o)'
+            ') AS d', p_id_column, p_version_column)
+END;
+COMMENT ON FUNCTION mnemo._watched_ids(boolean, text, text) IS
+    'The query for the ids of the rows that a statement changed, by its transition tables: made of '
+    'the names of columns alone.';
+
+CREATE FUNCTION mnemo._chunk_table_changed() RETURNS trigger
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+-- Ids must be written as in every other session.
+SET DateStyle = 'ISO'
+SET TimeZone = 'UTC'
+SET bytea_output = 'hex'
+SET extra_float_digits = 1
+SET jit = off
+AS $fn$
+DECLARE
+    v_id_column text := TG_ARGV[0];
+    v_version_column text := TG_ARGV[1];
+    v_ids text := 'SELECT '''' AS id';
+    v_chunks bigint;
+BEGIN
+    IF NOT mnemo._may_watch(TG_RELID) THEN
+        PERFORM mnemo._raise_access(
+            format('table %s is watched, and its owner has no level in mnemo_pg', TG_RELID::regclass),
+            jsonb_build_object('table', TG_RELID::regclass),
+            'grant its owner level application, or drop the triggers mnemo_watch_...');
+    ELSIF TG_OP <> 'TRUNCATE' THEN
+        IF (SELECT count(*) FROM pg_attribute AS a
+             WHERE a.attrelid = TG_RELID AND NOT a.attisdropped
+               AND a.attname IN (v_id_column, v_version_column))
+           < (CASE WHEN v_version_column IN ('', v_id_column) THEN 1 ELSE 2 END)
+        THEN
+            PERFORM mnemo._raise_argument('p_id_column',
+                format('table %s is watched by a column that it does not have any more',
+                    TG_RELID::regclass),
+                'call mnemo.watch_table again with the new name, or mnemo.unwatch_table');
+        END IF;
+        v_ids := mnemo._watched_ids(TG_OP = 'UPDATE', v_id_column, v_version_column);
+    END IF;
+    EXECUTE format(
+        'INSERT INTO mnemo.chunk_state AS s (org_id, source, chunk_id, version, changed_at)'
+        ' SELECT $1, $2, i.id, 1, clock_timestamp()'
+        ' FROM (SELECT DISTINCT mnemo._chunk_key(t.id) COLLATE "C" AS id FROM (%s) AS t'
+        ' WHERE t.id <> '''' OR $3) AS i ORDER BY i.id'
+        ' ON CONFLICT ON CONSTRAINT chunk_state_pkey DO UPDATE'
+        ' SET version = s.version + 1, changed_at = greatest(s.changed_at, clock_timestamp())', v_ids)
+    USING TG_ARGV[3], TG_ARGV[2], TG_OP = 'TRUNCATE';
+    GET DIAGNOSTICS v_chunks = ROW_COUNT;
+    IF v_chunks > 0 THEN
+        PERFORM mnemo._write_stale_event(TG_ARGV[3], TG_ARGV[4], v_chunks, NULL);
+    END IF;
+    RETURN NULL;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._chunk_table_changed() IS
+    'The function of the triggers that mnemo.watch_table makes; arguments: id column, version column '
+    'or empty, source, organisation, agent. Reports the ids that a statement changed or removed, a '
+    'TRUNCATE as the whole source, with one event. Levels application and admin may use it in '
+    'triggers.';
+
+CREATE FUNCTION mnemo._descendants(
+    p_table oid
+)
+RETURNS TABLE (relid oid)
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    WITH RECURSIVE found(relid) AS (
+        SELECT p_table
+         UNION
+        SELECT i.inhrelid FROM found AS f JOIN pg_inherits AS i ON i.inhparent = f.relid
+    )
+    SELECT f.relid FROM found AS f;
+END;
+COMMENT ON FUNCTION mnemo._descendants(oid) IS
+    'A table, its partitions and the tables that inherit from it.';
+
+CREATE FUNCTION mnemo._watch_problem(
+    p_table regclass,
+    p_id_column text,
+    p_version_column text
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_table record;
+    v_missing text;
+BEGIN
+    SELECT c.relkind, c.relnamespace = 'mnemo'::regnamespace AS ours,
+           pg_get_userbyid(c.relowner) AS owner
+      INTO v_table
+      FROM pg_class AS c WHERE c.oid = p_table;
+    IF NOT FOUND OR v_table.relkind NOT IN ('r', 'p') OR v_table.ours THEN
+        RETURN mnemo._argument('p_table',
+            'p_table must be a table of the application; got ' || coalesce(p_table::text, 'NULL'),
+            'name the table that holds the chunks, with its schema');
+    ELSIF NOT mnemo._may_watch(p_table) THEN
+        RETURN mnemo._access(
+            format('the owner of table %s, %I, has neither level application nor admin',
+                p_table, v_table.owner),
+            'p_table', format('an administrator runs: SELECT mnemo.grant_access(%L, ''application'')',
+                v_table.owner));
+    ELSIF p_id_column IS NULL THEN
+        RETURN mnemo._argument('p_id_column', 'p_id_column must not be NULL',
+            'name the column whose values plans cite as chunk ids');
+    END IF;
+    SELECT n.parameter INTO v_missing
+      FROM (VALUES ('p_id_column', p_id_column), ('p_version_column', p_version_column))
+           AS n(parameter, name)
+     WHERE n.name IS NOT NULL AND NOT EXISTS (
+            SELECT FROM pg_attribute AS a
+             WHERE a.attrelid = p_table AND a.attname = n.name AND a.attnum > 0
+               AND NOT a.attisdropped)
+     ORDER BY n.parameter
+     LIMIT 1;
+    IF v_missing IS NOT NULL THEN
+        RETURN mnemo._argument(v_missing,
+            format('%s must be a column of %s; got %s', v_missing, p_table, mnemo._shown(
+                CASE v_missing WHEN 'p_id_column' THEN p_id_column ELSE p_version_column END)),
+            'names of columns are compared exactly, without quotes');
+    ELSIF EXISTS (
+        SELECT FROM mnemo._descendants(p_table) AS d
+          JOIN pg_class AS c ON c.oid = d.relid
+         WHERE c.relkind = 'f'
+    ) THEN
+        RETURN mnemo._argument('p_table',
+            format('p_table has foreign tables below it: %s', p_table),
+            'PostgreSQL keeps no record of what changes in them; call mnemo.invalidate_chunks');
+    END IF;
+    RETURN NULL;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._watch_problem(regclass, text, text) IS
+    'The first problem of what is to be watched; NULL for none.';
+
+-- part: 668_watch_table.sql
+CREATE FUNCTION mnemo.watch_statements(
+    p_table regclass,
+    p_id_column text DEFAULT NULL,
+    p_version_column text DEFAULT NULL,
+    p_source text DEFAULT '',
+    p_agent_id text DEFAULT NULL,
+    p_org_id text DEFAULT NULL
+)
+RETURNS TABLE (rank bigint, statement text)
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 3
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_caller record;
+BEGIN
+    SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
+    IF p_id_column IS NOT NULL THEN
+        PERFORM mnemo._raise_problem(coalesce(
+            mnemo._whole_org_problem(v_caller.level, v_caller.org_id),
+            mnemo._first_problem(ARRAY[
+                mnemo._watch_problem(p_table, p_id_column, p_version_column),
+                mnemo._source_problem('p_source', p_source)
+            ])
+        ));
+    ELSIF p_table IS NULL THEN
+        PERFORM mnemo._raise_argument('p_table', 'p_table must not be NULL',
+            'name the table that holds the chunks, with its schema');
+    END IF;
+    RETURN QUERY
+    SELECT row_number() OVER (ORDER BY s.place, s.relid::regclass::text, s.statement), s.statement
+      FROM (
+        SELECT 1 AS place, d.relid,
+               format('DROP TRIGGER %I ON %s', t.tgname, d.relid::regclass) AS statement
+          FROM mnemo._descendants(p_table) AS d
+          JOIN pg_trigger AS t ON t.tgrelid = d.relid
+          JOIN pg_proc AS p ON p.oid = t.tgfoid
+         WHERE p.pronamespace = 'mnemo'::regnamespace AND p.proname = '_chunk_table_changed'
+        UNION ALL
+        SELECT 2, d.relid,
+               format('CREATE TRIGGER mnemo_watch_%s AFTER %s ON %s%s FOR EACH STATEMENT'
+                       ' EXECUTE FUNCTION mnemo._chunk_table_changed(%L, %L, %L, %L, %L)',
+                   lower(e.event), e.event, d.relid::regclass, e.tables, p_id_column,
+                   coalesce(p_version_column, ''), coalesce(p_source, ''), v_caller.org_id,
+                   v_caller.agent_id)
+          FROM mnemo._descendants(p_table) AS d
+          CROSS JOIN (VALUES
+            ('UPDATE', ' REFERENCING OLD TABLE AS mnemo_old NEW TABLE AS mnemo_new'),
+            ('DELETE', ' REFERENCING OLD TABLE AS mnemo_old'),
+            ('TRUNCATE', '')
+          ) AS e(event, tables)
+         WHERE p_id_column IS NOT NULL
+      ) AS s
+     ORDER BY 1;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.watch_statements(regclass, text, text, text, text, text) IS
+    'The statements that mnemo.watch_table runs for these arguments, and with p_id_column NULL those '
+    'of mnemo.unwatch_table, in their order: to read them before, or to put them into a migration. '
+    'Reads only. Errors: those of mnemo.watch_table.';
+
+CREATE FUNCTION mnemo.watch_table(
+    p_table regclass,
+    p_id_column text,
+    p_version_column text DEFAULT NULL,
+    p_source text DEFAULT '',
+    p_agent_id text DEFAULT NULL,
+    p_org_id text DEFAULT NULL
+)
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_statement text;
+    v_count bigint := 0;
+BEGIN
+    -- With the rights of the caller: triggers belong to the owner of the table.
+    FOR v_statement IN
+        SELECT s.statement
+          FROM mnemo.watch_statements(p_table, coalesce(p_id_column, ''), p_version_column,
+                p_source, p_agent_id, p_org_id) AS s
+         ORDER BY s.rank
+    LOOP
+        EXECUTE v_statement;
+        v_count := v_count + (v_statement LIKE 'CREATE %')::integer;
+    END LOOP;
+    -- Three triggers a table.
+    RETURN v_count / 3;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.watch_table(regclass, text, text, text, text, text) IS
+    'Watches a table of the application that holds chunks: from now on UPDATE and DELETE there make '
+    'the plans stale that cite the rows, in the same transaction. p_id_column: whose values, as '
+    'text, plans cite as chunk ids; rows where it is NULL or empty do not count. p_version_column: '
+    'an update counts only if it changes this or the id; NULL: every update counts. TRUNCATE makes '
+    'all plans of the source stale. INSERT and COPY cost nothing. p_source: the source of the ids, '
+    'best one of its own for each table. Makes three triggers a table, for partitions and tables '
+    'that inherit too, those that are there already; replaces an earlier watch. To be run by the '
+    'owner of the table, who needs level application or admin; whoever changes the table needs '
+    'nothing. p_agent_id, p_org_id: whose plans, and who acts in the events. Returns the number of '
+    'tables. Errors: 42501 no access, not the owner; 22023 no table of the application, no such '
+    'column; 54000 over a limit.';
+
+CREATE FUNCTION mnemo.unwatch_table(
+    p_table regclass,
+    p_agent_id text DEFAULT NULL,
+    p_org_id text DEFAULT NULL
+)
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_statement text;
+    v_count bigint := 0;
+BEGIN
+    FOR v_statement IN
+        SELECT s.statement
+          FROM mnemo.watch_statements(
+                p_table, p_agent_id => p_agent_id, p_org_id => p_org_id) AS s
+         ORDER BY s.rank
+    LOOP
+        EXECUTE v_statement;
+        v_count := v_count + 1;
+    END LOOP;
+    RETURN v_count;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.unwatch_table(regclass, text, text) IS
+    'Ends what mnemo.watch_table began, for the table, its partitions and the tables that inherit '
+    'from it; what is stale stays so. To be run by the owner of the table. Returns the number of '
+    'triggers dropped, 0 for a table that was not watched. Errors: 42501 no access, not the owner; '
+    '22023 NULL.';
 
 -- part: 670_list_plans.sql
 CREATE FUNCTION mnemo.get_plan(
@@ -17886,6 +18859,8 @@ BEGIN
     ), ranked AS (
         SELECT s.*,
                s.agrees AND s.similarity >= p_call.threshold AS fits,
+               s.agrees AND s.similarity >= p_call.threshold AND p_call.stale = 'refuse'
+               AND mnemo._is_stale(s.org_id, s.plan_id, p_call.asked_at) AS stale,
                row_number() OVER (
                    ORDER BY s.similarity DESC, s.org_id = '*', s.outcome_score DESC,
                             s.created_at DESC, s.plan_id DESC
@@ -17896,7 +18871,8 @@ BEGIN
         -- What is replayed is always shown, however many were refused before it.
         SELECT r.*
           FROM ranked AS r
-         WHERE r.place <= 20 OR r.place = (SELECT min(f.place) FROM ranked AS f WHERE f.fits)
+         WHERE r.place <= 20 OR r.place = (
+                SELECT min(f.place) FROM ranked AS f WHERE f.fits AND NOT f.stale)
     ), judged AS (
         SELECT n.*, m.content, m.consolidation_state,
                mnemo._guard_differences(p_call.query, m.content, p_call.guard) AS differences
@@ -17913,7 +18889,9 @@ BEGIN
            o.differences, o.consolidation_state, p_call.threshold,
            CASE WHEN o.similarity < p_call.threshold THEN 'below_threshold'
                 WHEN NOT o.fits THEN 'guarded'
-                WHEN o.place = min(o.place) FILTER (WHERE o.fits) OVER () THEN 'replayed'
+                WHEN o.stale THEN 'stale'
+                WHEN o.place = min(o.place) FILTER (WHERE o.fits AND NOT o.stale) OVER ()
+                THEN 'replayed'
                 ELSE 'outranked' END
       FROM judged AS o
      ORDER BY o.place;
@@ -17929,7 +18907,8 @@ CREATE FUNCTION mnemo.explain_recall_plan(
     p_org_id text DEFAULT NULL,
     p_similarity_threshold double precision DEFAULT NULL,
     p_guard text DEFAULT NULL,
-    p_context text DEFAULT NULL
+    p_context text DEFAULT NULL,
+    p_stale text DEFAULT 'refuse'
 )
 RETURNS TABLE (
     rank bigint,
@@ -17951,7 +18930,8 @@ SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_call mnemo._recall_input := mnemo._recall_call(
-        p_query, p_agent_id, p_org_id, p_similarity_threshold, p_guard, p_context, 1);
+        p_query, p_agent_id, p_org_id, p_similarity_threshold, p_guard, p_context, 1,
+        p_stale);
 BEGIN
     IF v_call.reason IS NULL THEN
         RETURN QUERY
@@ -17967,14 +18947,15 @@ BEGIN
 END
 $fn$;
 COMMENT ON FUNCTION mnemo.explain_recall_plan(
-    text, text, text, double precision, text, text
+    text, text, text, double precision, text, text, text
 ) IS
     'Why mnemo.recall_plan answers as it does: the up to 20 nearest live plans that the acting agent '
     'may read and that have the same context, from minimum_threshold on, and the one that is '
     'replayed if it comes later, best first. shared_tokens, '
     'only_asked and only_stored compare the signatures; guard_differences says in words what the '
     'guard holds against the plan; state is its consolidation state. verdict: replayed (what '
-    'recall_plan returns), outranked (a better one is there), guarded, below_threshold. Without any '
+    'recall_plan returns), outranked (a better one is there), guarded, stale (a chunk that it cites '
+    'changed; not with p_stale include), below_threshold. Without any '
     'candidate one row with id NULL and the verdict none_similar, disabled or blank_query. Reads '
     'only; slower than recall_plan, because it looks far below the threshold. Errors: those of '
     'mnemo.recall_plan.';
@@ -19492,6 +20473,7 @@ CREATE TYPE mnemo._retrieval_rules AS (
     least_evidence double precision,
     least_of_kind double precision,
     relative_evidence double precision,
+    content_evidence double precision,
     person_alone double precision,
     other_evidence double precision,
     other_factor double precision,
@@ -19504,7 +20486,7 @@ COMMENT ON TYPE mnemo._retrieval_rules IS 'The numbers of mnemo._retrieval_rules
 CREATE FUNCTION mnemo._retrieval_rules()
 RETURNS mnemo._retrieval_rules
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN ROW(64, 64, 60, 2, 0.5, 0.4, 0.12, 0.45, 0.5, 0.5, 0.3, 1.3, 0.3, 0.7)
+RETURN ROW(64, 64, 60, 2, 0.5, 0.41, 0.12, 0.6, 0.7, 0.5, 0.5, 0.3, 1.3, 0.3, 0.7)
     ::mnemo._retrieval_rules;
 COMMENT ON FUNCTION mnemo._retrieval_rules() IS
     'The numbers by which plans are executed. list_cap: entries read of each list; candidates: '
@@ -19512,6 +20494,7 @@ COMMENT ON FUNCTION mnemo._retrieval_rules() IS
     'others have 1; semantic_evidence: similarity from which a record needs no words; '
     'least_evidence, least_of_kind, relative_evidence: share of a query''s words that a record '
     'must answer, the same where kinds are asked for, and share of what the best record answers; '
+    'content_evidence: factor of the evidence of a word that stands in the content alone; '
     'person_alone: factor of the evidence of a record that answers nothing but the name of a '
     'query that asks for more; other_evidence, other_factor: factors for records about and naming '
     'somebody else than the query; own_factor: for records about whom it means; weak_factor: for '
@@ -19524,6 +20507,7 @@ CREATE TYPE mnemo._asked AS (
     evidences double precision[],
     lists bigint[],
     list_scores double precision[],
+    list_slots integer[],
     rankings integer[],
     ranking_slots integer[],
     factors double precision[],
@@ -19539,7 +20523,8 @@ CREATE TYPE mnemo._asked AS (
 );
 COMMENT ON TYPE mnemo._asked IS
     'What a plan asks for. terms, slots, scores, evidences: the terms that answer slots, with idf '
-    'times factor and what a hit is evidence of; lists, list_scores: the lists to read; rankings, '
+    'times factor and what a hit is evidence of; lists, list_scores, list_slots: the lists to '
+    'read; rankings, '
     'ranking_slots, factors, asks: which slots a ranking adds up, and whether a hit is evidence; '
     'admits: the rankings whose evidence admits; persons: the slots that names are in; preferred: '
     'whether some subject ranks first; meant: whether the plan means it, by name or pronoun; '
@@ -19583,19 +20568,17 @@ BEGIN
     )
     SELECT i.name, i.name FROM itself AS i
     UNION ALL
-    SELECT f.name, mnemo._fold_name(f.subject)
+    SELECT f.name, min(f.subject)
       FROM (
-        SELECT k.name, min(m.subject COLLATE "C") AS subject
+        SELECT k.name, mnemo._fold_name(m.subject) COLLATE "C" AS subject
           FROM known AS k
           CROSS JOIN LATERAL mnemo._recallable_record(
                 k.place, k.audience, k.memory_id, p_org_id, p_agent_id, p_now, NULL) AS m
          WHERE NOT EXISTS (SELECT FROM itself AS i WHERE i.name = k.name)
            AND m.subject IS NOT NULL
-         GROUP BY k.name
-        HAVING min(m.subject COLLATE "C") = max(m.subject COLLATE "C")
-        OFFSET 0
       ) AS f
-     WHERE mnemo._fold_name(f.subject) IS NOT NULL;
+     GROUP BY f.name
+    HAVING min(f.subject) = max(f.subject);
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._known_names(text[], text, text, timestamptz, bigint[], bigint[]) IS
@@ -19974,21 +20957,27 @@ BEGIN
       INTO v_asked.scores, v_asked.average_length
       FROM mnemo._inverse_frequencies(v_asked.terms, p_org_id) AS f
       CROSS JOIN LATERAL unnest(f.idfs, v_factors) WITH ORDINALITY AS i(idf, factor, place);
-    SELECT array_agg(l.term), array_agg(l.score) INTO v_asked.lists, v_asked.list_scores
+    -- Records about whom the plan means rank before others with the same words: so do their lists.
+    SELECT array_agg(l.term), array_agg(l.score), array_agg(l.slot)
+      INTO v_asked.lists, v_asked.list_scores, v_asked.list_slots
       FROM (
-        SELECT o.term, max(o.score) AS score
+        SELECT DISTINCT ON (o.term) o.term, o.score, o.slot
           FROM (
-            SELECT t.term, t.score
-              FROM unnest(v_asked.terms, v_asked.scores, v_reads) AS t(term, score, reads)
+            SELECT t.term, t.slot, t.score * CASE
+                       WHEN NOT v_asked.preferred OR t.slot >= 9000 THEN 1
+                       WHEN t.term = ANY (v_own) THEN v_rules.own_factor
+                       ELSE v_rules.other_factor END AS score
+              FROM unnest(v_asked.terms, v_asked.slots, v_asked.scores, v_reads)
+                AS t(term, slot, score, reads)
              WHERE t.reads
             UNION ALL
-            SELECT mnemo._own_term(w.about, t.term), t.score
+            SELECT mnemo._own_term(w.about, t.term), t.slot, t.score * v_rules.own_factor
               FROM unnest(v_asked.terms, v_asked.slots, v_asked.scores, v_reads)
                 AS t(term, slot, score, reads)
               CROSS JOIN unnest(v_own) AS w(about)
              WHERE t.reads AND t.slot < 9000
           ) AS o
-         GROUP BY o.term
+         ORDER BY o.term, o.score DESC, o.slot
       ) AS l;
     RETURN v_asked;
 END
@@ -20046,37 +21035,60 @@ DECLARE
     v_queries bigint := jsonb_array_length(p_plan -> 'lexical_queries');
 BEGIN
     RETURN QUERY
-    WITH entry AS (
-        SELECT a.place, a.audience, e.memory_id,
-               mnemo._term_score(l.score, e.weight, -e.shortness, v_average) AS part
-          FROM unnest(p_asked.lists, p_asked.list_scores) AS l(term, score)
+    WITH head AS MATERIALIZED (
+        SELECT l.slot, a.place, a.audience, e.ids, e.parts
+          FROM unnest(p_asked.lists, p_asked.list_scores, p_asked.list_slots)
+            AS l(term, score, slot)
           CROSS JOIN unnest(p_audiences, p_places) AS a(audience, place)
           CROSS JOIN LATERAL (
-            SELECT p.weight, p.shortness, p.memory_id
-              FROM mnemo.term_posting AS p
-             WHERE p.org_id = p_org_id AND p.key = a.audience # l.term
-             ORDER BY p.weight DESC, p.shortness DESC, p.memory_id DESC
-             LIMIT v_cap
+            SELECT array_agg(h.memory_id) AS ids,
+                   array_agg(mnemo._term_score(l.score, h.weight, -h.shortness, v_average)) AS parts
+              FROM (
+                SELECT p.weight, p.shortness, p.memory_id
+                  FROM mnemo.term_posting AS p
+                 WHERE p.org_id = p_org_id AND p.key = a.audience # l.term
+                 ORDER BY p.weight DESC, p.shortness DESC, p.memory_id DESC
+                 LIMIT v_cap
+              ) AS h
           ) AS e
          WHERE a.place <> 4
         UNION ALL
-        SELECT a.place, a.audience, e.memory_id,
-               mnemo._term_score(l.score, e.weight, -e.shortness, v_average)
-          FROM unnest(p_asked.lists, p_asked.list_scores) AS l(term, score)
+        SELECT l.slot, a.place, a.audience, e.ids, e.parts
+          FROM unnest(p_asked.lists, p_asked.list_scores, p_asked.list_slots)
+            AS l(term, score, slot)
           CROSS JOIN unnest(p_audiences, p_places) AS a(audience, place)
           CROSS JOIN LATERAL (
-            SELECT p.weight, p.shortness, p.memory_id
-              FROM mnemo.term_posting AS p
-             WHERE p.org_id = '*' AND p.key = a.audience # l.term
-             ORDER BY p.weight DESC, p.shortness DESC, p.memory_id DESC
-             LIMIT v_cap
+            SELECT array_agg(h.memory_id) AS ids,
+                   array_agg(mnemo._term_score(l.score, h.weight, -h.shortness, v_average)) AS parts
+              FROM (
+                SELECT p.weight, p.shortness, p.memory_id
+                  FROM mnemo.term_posting AS p
+                 WHERE p.org_id = '*' AND p.key = a.audience # l.term
+                 ORDER BY p.weight DESC, p.shortness DESC, p.memory_id DESC
+                 LIMIT v_cap
+              ) AS h
           ) AS e
          WHERE a.place = 4
+    ), entry AS (
+        -- Who is not in the head of a long list may still have as much as its last entry: only
+        -- what an entry has beyond it tells records apart.
+        SELECT t.slot, t.place, t.audience, e.memory_id, greatest(e.part - t.tail, 0) AS part
+          FROM (
+            SELECT h.slot, h.place, h.audience, h.ids, h.parts,
+                   max(coalesce(h.parts[v_cap], 0)) OVER (PARTITION BY h.place, h.slot) AS tail
+              FROM head AS h
+             WHERE h.ids IS NOT NULL
+          ) AS t
+          CROSS JOIN LATERAL unnest(t.ids, t.parts) AS e(memory_id, part)
     ), chosen AS MATERIALIZED (
         SELECT m.org_id, m.id, m.kind, m.confidence, m.source_type, m.valid_from
           FROM (
             SELECT e.place, e.audience, e.memory_id, mnemo._round_score(sum(e.part)) AS reach
-              FROM entry AS e
+              FROM (
+                SELECT i.place, i.audience, i.memory_id, max(i.part) AS part
+                  FROM entry AS i
+                 GROUP BY i.place, i.audience, i.memory_id, i.slot
+              ) AS e
              GROUP BY e.place, e.audience, e.memory_id
              ORDER BY reach DESC, e.memory_id DESC
           ) AS s
@@ -20108,7 +21120,10 @@ BEGIN
     ), hit AS MATERIALIZED (
         SELECT h.org_id, h.id, h.slot, max(h.score) AS score, max(h.evidence) AS evidence
           FROM (
-            SELECT c.org_id, c.id, a.slot, a.evidence,
+            SELECT c.org_id, c.id, a.slot,
+                   -- 15 is the weight of a word in the least of the facets.
+                   a.evidence * CASE WHEN u.weight < 15 THEN v_rules.content_evidence ELSE 1 END
+                       AS evidence,
                    mnemo._term_score(a.score, u.weight, v.length, v_average) AS score
               FROM candidate AS c
               CROSS JOIN LATERAL (
@@ -20217,7 +21232,9 @@ BEGIN
                         'seeded', 'semantic', 'scopes', 'time', 'query_1_hinted',
                         'query_2_hinted', 'query_3_hinted', NULL, 'entities_hinted', NULL, NULL,
                         'semantic_hinted'])[l.ranking] AS name,
-                   CASE WHEN l.ranking IN (8, 18) THEN v_rules.semantic_weight ELSE 1 END
+                   CASE WHEN l.ranking IN (8, 18) THEN v_rules.semantic_weight * (
+                        SELECT power(1 - coalesce(max(o.evidence), 0), 2)
+                          FROM verdict AS o WHERE o.admitted) ELSE 1 END
                        / (v_rules.k + l.rank) AS part
               FROM (
                 SELECT i.org_id, i.id, i.ranking,

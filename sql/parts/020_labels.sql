@@ -25,7 +25,7 @@ RETURN CASE p_set
         'memory_write', 'memory_update', 'memory_read', 'memory_delete', 'memory_share',
         'memory_unshare', 'memory_expired', 'memory_redact', 'memory_quarantined',
         'memory_released', 'plan_write', 'plan_replay', 'plan_outcome', 'plan_stale',
-        'plan_retired', 'checkpoint'
+        'plan_revalidated', 'plan_retired', 'checkpoint'
     ]
     WHEN 'chain_reason' THEN ARRAY[
         'event_missing', 'event_extra', 'link_broken', 'event_changed', 'tail_missing',
@@ -50,12 +50,13 @@ RETURN CASE p_set
     WHEN 'delegation_direction' THEN ARRAY['given', 'received']
     WHEN 'touch_status' THEN ARRAY['touched', 'busy']
     WHEN 'guard' THEN ARRAY['strict', 'meaning', 'off']
+    WHEN 'stale_mode' THEN ARRAY['refuse', 'include']
     WHEN 'recall_reason' THEN ARRAY[
-        'exact', 'similar', 'none_similar', 'guarded', 'disabled', 'blank_query'
+        'exact', 'similar', 'none_similar', 'guarded', 'stale', 'disabled', 'blank_query'
     ]
     WHEN 'verdict' THEN ARRAY[
-        'replayed', 'outranked', 'guarded', 'below_threshold', 'none_similar', 'disabled',
-        'blank_query'
+        'replayed', 'outranked', 'guarded', 'stale', 'below_threshold', 'none_similar',
+        'disabled', 'blank_query'
     ]
     WHEN 'guard_class' THEN ARRAY['meaning', 'values']
     WHEN 'plan_status' THEN ARRAY['stored', 'below_threshold', 'quarantined', 'repeated', 'failed']

@@ -76,7 +76,9 @@ BEGIN
           FROM pg_proc AS p
           JOIN pg_namespace AS n ON n.oid = p.pronamespace
          WHERE n.nspname = 'mnemo'
-           AND CASE WHEN left(p.proname, 1) = '_' THEN p_level = 'admin' AND p.proname = '_is_admin'
+           AND CASE WHEN p.proname = '_is_admin' THEN p_level = 'admin'
+                WHEN p.proname = '_chunk_table_changed' THEN p_level <> 'tenant'
+                WHEN left(p.proname, 1) = '_' THEN false
                 ELSE p_level = 'admin' OR p.proname <> ALL (mnemo._admin_functions()) END
            AND 'function' || p.oid <> ALL (p_kept)
         UNION ALL

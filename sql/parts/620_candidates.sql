@@ -112,7 +112,8 @@ CREATE FUNCTION mnemo._identical_guarded(
     p_now timestamptz,
     p_limit bigint,
     p_delegated boolean,
-    p_agent_id text
+    p_agent_id text,
+    p_fresh boolean
 )
 RETURNS SETOF mnemo.plan_signature
 LANGUAGE sql STABLE PARALLEL SAFE
@@ -127,19 +128,21 @@ BEGIN ATOMIC
         OFFSET 0
       ) AS s
       CROSS JOIN LATERAL mnemo._counts(
-            p_org_id, s.plan_id, p_now, p_delegated, p_audience, p_agent_id, p_context)
+            p_org_id, s.plan_id, p_now, p_delegated, p_audience, p_agent_id, p_context) AS c
      WHERE s.org_id = p_org_id AND s.audience = p_audience
        AND s.signature = p_signature AND s.context IS NOT DISTINCT FROM p_context
        AND (s.expires_at IS NULL OR s.expires_at > p_now)
+       -- By the id of _counts: only what counts is worth the look.
+       AND (NOT p_fresh OR NOT mnemo._is_stale(p_org_id, c.id, p_now))
      ORDER BY s.outcome_score DESC, s.created_at DESC, s.plan_id DESC
      LIMIT p_limit;
 END;
 COMMENT ON FUNCTION mnemo._identical_guarded(
-    text, bigint, text[], bigint, text, timestamptz, bigint, boolean, text
+    text, bigint, text[], bigint, text, timestamptz, bigint, boolean, text, boolean
 ) IS
     'The best live plans of an audience with this signature and the guard that is in the digest: an '
     'index look-up however many there are. p_delegated: only those that the agent sees by a '
-    'delegation.';
+    'delegation; p_fresh: no stale ones.';
 
 CREATE FUNCTION mnemo._identical(
     p_org_id text,
@@ -151,7 +154,8 @@ CREATE FUNCTION mnemo._identical(
     p_now timestamptz,
     p_limit bigint,
     p_delegated boolean,
-    p_agent_id text
+    p_agent_id text,
+    p_fresh boolean
 )
 RETURNS SETOF mnemo.plan_signature
 LANGUAGE sql STABLE PARALLEL SAFE
@@ -165,19 +169,21 @@ BEGIN ATOMIC
         OFFSET 0
       ) AS s
       CROSS JOIN LATERAL mnemo._counts(
-            p_org_id, s.plan_id, p_now, p_delegated, p_audience, p_agent_id, p_context)
+            p_org_id, s.plan_id, p_now, p_delegated, p_audience, p_agent_id, p_context) AS c
      WHERE s.org_id = p_org_id AND s.audience = p_audience
        AND (p_meaning IS NULL OR s.guard_meaning = p_meaning)
        AND s.signature = p_signature AND s.context IS NOT DISTINCT FROM p_context
        AND (s.expires_at IS NULL OR s.expires_at > p_now)
+       -- By the id of _counts: only what counts is worth the look.
+       AND (NOT p_fresh OR NOT mnemo._is_stale(p_org_id, c.id, p_now))
      ORDER BY s.outcome_score DESC, s.created_at DESC, s.plan_id DESC
      LIMIT p_limit;
 END;
 COMMENT ON FUNCTION mnemo._identical(
-    text, bigint, text[], bigint, bigint, text, timestamptz, bigint, boolean, text
+    text, bigint, text[], bigint, bigint, text, timestamptz, bigint, boolean, text, boolean
 ) IS
     'The best live plans of an audience with this signature, and with this meaning unless it is '
-    'NULL. p_delegated: only those that the agent sees by a delegation.';
+    'NULL. p_delegated: only those that the agent sees by a delegation; p_fresh: no stale ones.';
 
 CREATE FUNCTION mnemo._similar(
     p_keys bigint[],

@@ -11,12 +11,13 @@ CREATE TYPE mnemo._recall_input AS (
     org_id text,
     agent_id text,
     asked_at timestamptz,
-    reason text
+    reason text,
+    stale text
 );
 COMMENT ON TYPE mnemo._recall_input IS
     'A call of recall_plan or its kin, checked and filled in: audiences are the three that the agent '
     'belongs to in its organisation, global, then those of agents that delegated to it; minimum is the least threshold allowed; reason is disabled or '
-    'blank_query where there is nothing to match, else NULL.';
+    'blank_query where there is nothing to match, else NULL; stale is refuse or include.';
 
 CREATE FUNCTION mnemo._probe(
     p_call mnemo._recall_input,

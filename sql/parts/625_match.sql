@@ -1,5 +1,6 @@
 CREATE FUNCTION mnemo._best_identical(
-    p_call mnemo._recall_input
+    p_call mnemo._recall_input,
+    p_fresh boolean
 )
 RETURNS mnemo._plan_answer
 LANGUAGE plpgsql STABLE PARALLEL SAFE
@@ -23,12 +24,13 @@ BEGIN
                    WITH ORDINALITY AS a(audience, place)
               CROSS JOIN LATERAL mnemo._identical(
                     p_call.org_id, a.audience, p_call.signature, p_call.digest, NULL,
-                    p_call.context, p_call.asked_at, 1, a.place > 3, p_call.agent_id) AS o
+                    p_call.context, p_call.asked_at, 1, a.place > 3, p_call.agent_id,
+                    p_fresh) AS o
             UNION ALL
             SELECT g.org_id, g.plan_id, g.outcome_score, g.created_at
               FROM mnemo._identical(
                     '*', p_call.audiences[4], p_call.signature, p_call.digest, NULL,
-                    p_call.context, p_call.asked_at, 1, false, NULL) AS g
+                    p_call.context, p_call.asked_at, 1, false, NULL, p_fresh) AS g
           ) AS i
          ORDER BY i.org_id = '*', i.outcome_score DESC, i.created_at DESC, i.plan_id DESC
          LIMIT 1
@@ -37,9 +39,9 @@ BEGIN
     RETURN v_best;
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._best_identical(mnemo._recall_input) IS
-    'The best plan with the same signature that the agent may read, whatever its guard; NULL where '
-    'there is none. Where its text is the very text asked, nothing can beat it and the guard has '
+COMMENT ON FUNCTION mnemo._best_identical(mnemo._recall_input, boolean) IS
+    'The best plan with the same signature that the agent may read, whatever its guard, with '
+    'p_fresh among those that are not stale; NULL where there is none. Where its text is the very text asked, nothing can beat it and the guard has '
     'nothing to compare.';
 
 CREATE FUNCTION mnemo._identical_plans(
@@ -71,13 +73,13 @@ BEGIN
                   CROSS JOIN LATERAL mnemo._identical_guarded(
                         p_call.org_id, a.audience, p_call.signature,
                         p_call.digest # p_meaning # p_values, p_call.context, p_call.asked_at,
-                        p_limit, a.place > 3, p_call.agent_id) AS o
+                        p_limit, a.place > 3, p_call.agent_id, p_call.stale = 'refuse') AS o
                 UNION ALL
                 SELECT g.org_id, g.plan_id, g.outcome_score, g.created_at
                   FROM mnemo._identical_guarded(
                         '*', p_call.audiences[4], p_call.signature,
                         p_call.digest # p_meaning # p_values, p_call.context, p_call.asked_at,
-                        p_limit, false, NULL) AS g
+                        p_limit, false, NULL, p_call.stale = 'refuse') AS g
               ) AS e
              ORDER BY e.org_id = '*', e.outcome_score DESC, e.created_at DESC, e.plan_id DESC
              LIMIT p_limit
@@ -94,13 +96,14 @@ BEGIN
                   CROSS JOIN LATERAL mnemo._identical(
                         p_call.org_id, a.audience, p_call.signature, p_call.digest,
                         CASE p_guard WHEN 'meaning' THEN p_meaning END, p_call.context,
-                        p_call.asked_at, p_limit, a.place > 3, p_call.agent_id) AS o
+                        p_call.asked_at, p_limit, a.place > 3, p_call.agent_id,
+                        p_call.stale = 'refuse') AS o
                 UNION ALL
                 SELECT g.org_id, g.plan_id, g.outcome_score, g.created_at
                   FROM mnemo._identical(
                         '*', p_call.audiences[4], p_call.signature, p_call.digest,
                         CASE p_guard WHEN 'meaning' THEN p_meaning END, p_call.context,
-                        p_call.asked_at, p_limit, false, NULL) AS g
+                        p_call.asked_at, p_limit, false, NULL, p_call.stale = 'refuse') AS g
               ) AS e
              ORDER BY e.org_id = '*', e.outcome_score DESC, e.created_at DESC, e.plan_id DESC
              LIMIT p_limit
@@ -112,7 +115,7 @@ END
 $fn$;
 COMMENT ON FUNCTION mnemo._identical_plans(mnemo._recall_input, text, bigint, bigint, bigint) IS
     'The best p_limit live plans with the same signature that the agent may read and whose guard '
-    'agrees, in the order of _match_plans: no other plan can beat them. A statement of its own, '
+    'agrees, stale ones only if the call includes them, in the order of _match_plans: no other plan can beat them. A statement of its own, '
     'because starting the one of _match_plans costs more.';
 
 CREATE FUNCTION mnemo._match_plans(
@@ -129,7 +132,8 @@ RETURNS TABLE (
     considered bigint,
     refused_org_id text,
     refused_plan_id uuid,
-    refused_similarity double precision
+    refused_similarity double precision,
+    stale boolean
 )
 LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 5
 SET search_path = pg_catalog, mnemo, pg_temp
@@ -152,7 +156,7 @@ BEGIN
         IF v_exact = p_call.row_limit THEN
             RETURN QUERY
             SELECT e.org_id, e.plan_id, 1::double precision, p_call.row_limit, NULL::text,
-                   NULL::uuid, NULL::double precision
+                   NULL::uuid, NULL::double precision, false
               FROM unnest(v_org_ids, v_plan_ids) WITH ORDINALITY AS e(org_id, plan_id, place)
              ORDER BY e.place;
             RETURN;
@@ -183,17 +187,27 @@ BEGIN
           FROM candidate AS c
          WHERE c.shared::double precision / (c.size + v_size - c.shared) >= p_call.threshold
     ), found AS (
-        SELECT e.org_id, e.plan_id, 1::double precision AS similarity, e.place, NULL AS outcome_score,
-               NULL AS created_at
+        SELECT e.org_id, e.plan_id, 1::double precision AS similarity, e.place,
+               e.org_id = '*' AS is_global, NULL AS outcome_score, NULL AS created_at
           FROM unnest(v_org_ids, v_plan_ids) WITH ORDINALITY AS e(org_id, plan_id, place)
         UNION ALL
-        SELECT r.org_id, r.plan_id, r.similarity, NULL, r.outcome_score, r.created_at
+        SELECT r.org_id, r.plan_id, r.similarity, NULL, r.org_id = '*', r.outcome_score,
+               r.created_at
           FROM reached AS r
          WHERE r.agrees
     ), best AS (
         SELECT f.*
-          FROM found AS f
-         ORDER BY f.similarity DESC, f.place, f.org_id = '*', f.outcome_score DESC,
+          FROM (
+            -- In order behind a fence, so that only the chunks of those that would win are looked at.
+            SELECT o.*
+              FROM found AS o
+             ORDER BY o.similarity DESC, o.place, o.is_global, o.outcome_score DESC,
+                      o.created_at DESC, o.plan_id DESC
+            OFFSET 0
+          ) AS f
+         WHERE p_call.stale = 'include' OR f.place IS NOT NULL
+            OR NOT mnemo._is_stale(f.org_id, f.plan_id, p_call.asked_at)
+         ORDER BY f.similarity DESC, f.place, f.is_global, f.outcome_score DESC,
                   f.created_at DESC, f.plan_id DESC
          LIMIT p_call.row_limit
     ), refused AS (
@@ -208,20 +222,22 @@ BEGIN
     SELECT b.org_id, b.plan_id, b.similarity,
            v_exact + (SELECT count(*) FROM candidate AS c WHERE c.agrees)
            + CASE WHEN r.plan_id IS NULL THEN 0 ELSE 1 END,
-           r.org_id, r.plan_id, r.similarity
+           r.org_id, r.plan_id, r.similarity,
+           b.plan_id IS NULL AND EXISTS (SELECT FROM reached AS o WHERE o.agrees)
       -- At least one row.
       FROM (SELECT) AS one
       LEFT JOIN best AS b ON true
       LEFT JOIN refused AS r ON true
-     ORDER BY b.similarity DESC, b.place, b.org_id = '*', b.outcome_score DESC, b.created_at DESC,
+     ORDER BY b.similarity DESC, b.place, b.is_global, b.outcome_score DESC, b.created_at DESC,
               b.plan_id DESC;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._match_plans(mnemo._recall_input, bigint, bigint, text[], boolean) IS
     'The best live plans that the agent may read, written for the same context, that agree on the '
-    'guard, with Jaccard similarity of at least the threshold to the signature: by similarity, '
+    'guard and, unless the call includes them, are not stale, '
+    'with Jaccard similarity of at least the threshold to the signature: by similarity, '
     'plans of the organisation before global ones, outcome score, newest, id. p_identical false: '
     'none has the same signature. considered counts the plans that were scored and stands in every '
     'row; without a hit there is one row with it and NULL, and with the best plan that the guard '
     'refused among those that its keys led to: where the guard is in the keys, _refused_plan looks '
-    'for the others.';
+    'for the others. stale: there is no hit because what was found is stale.';

@@ -23,6 +23,8 @@ DECLARE
     v_probe record;
 BEGIN
     IF p_identical THEN
+        -- What the guard refuses it refuses stale or not.
+        p_call.stale := 'include';
         RETURN QUERY
         SELECT i.org_ids[1], i.plan_ids[1], 1::double precision, 1::bigint
           FROM mnemo._identical_plans(p_call, 'off', NULL, NULL, 1) AS i
@@ -72,3 +74,36 @@ COMMENT ON FUNCTION mnemo._refused_plan(mnemo._recall_input, bigint, bigint, tex
     'For a miss: the best plan that reaches the threshold and that the guard refuses, no row where '
     'there is none. Identical signatures first, unless p_identical says that there is none; of '
     'similar ones it looks at the first 200, so with more it need not be the very best.';
+
+CREATE FUNCTION mnemo._stale_plan(
+    p_call mnemo._recall_input,
+    p_meaning bigint,
+    p_values bigint,
+    p_names text[],
+    p_identical boolean,
+    p_similar boolean,
+    OUT org_id text,
+    OUT plan_id uuid,
+    OUT similarity double precision
+)
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    p_call.stale := 'include';
+    p_call.row_limit := 1;
+    IF p_identical THEN
+        SELECT i.org_ids[1], i.plan_ids[1], 1 INTO org_id, plan_id, similarity
+          FROM mnemo._identical_plans(p_call, p_call.guard, p_meaning, p_values, 1) AS i;
+    END IF;
+    IF plan_id IS NULL AND p_similar THEN
+        SELECT m.org_id, m.plan_id, m.similarity INTO org_id, plan_id, similarity
+          FROM mnemo._match_plans(p_call, p_meaning, p_values, p_names, false) AS m;
+    END IF;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._stale_plan(
+    mnemo._recall_input, bigint, bigint, text[], boolean, boolean
+) IS
+    'For a miss: the plan that would be the hit if stale ones counted; NULL where there is none. '
+    'p_identical, p_similar: where it can be.';

@@ -15,7 +15,9 @@ CREATE TYPE mnemo._plan_input AS (
     embedding text,
     model text,
     idempotency_key text,
-    overrides jsonb
+    overrides jsonb,
+    chunk_source text,
+    read_at timestamptz
 );
 COMMENT ON TYPE mnemo._plan_input IS
     'The arguments of mnemo.remember_plan, one plan, and the settings of its organisation as '
@@ -91,6 +93,8 @@ BEGIN
             256
         ),
         mnemo._details_problem(p_input.details, cardinality(p_input.steps)),
+        mnemo._source_problem('p_chunk_source', p_input.chunk_source),
+        mnemo._time_problem('p_read_at', p_input.read_at),
         mnemo._length_problem('p_query', p_input.query, 100000)
     ]);
     -- Only what is sound and not huge is worth building.
@@ -183,7 +187,10 @@ BEGIN
         'chunk_ids', p_input.chunk_ids,
         'outcome_score', p_outcome_score,
         'context', p_input.context
-    );
+    ) || CASE WHEN p_input.chunk_source <> '' THEN
+        jsonb_build_object('chunk_source', p_input.chunk_source) ELSE '{}' END
+    || CASE WHEN p_input.read_at IS NOT NULL THEN
+        jsonb_build_object('read_at', mnemo._micros(p_input.read_at)) ELSE '{}' END;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._plan_payload(mnemo._plan_input, text[], double precision) IS

@@ -10,15 +10,21 @@ DECLARE
     v_record mnemo.memory := mnemo._new_record(
         p_input.scope, p_input.org_id, p_input.agent_id, p_input.ttl
     );
+    v_payload jsonb;
 BEGIN
+    -- By the clock, so that a change that this transaction reported before is none since then.
+    p_input.read_at := CASE WHEN cardinality(p_input.chunk_ids) > 0
+        THEN least(p_input.read_at, clock_timestamp()) END;
+    v_payload := mnemo._plan_payload(
+        p_input, mnemo._signature_tokens(p_input.query), p_outcome_score);
+    IF cardinality(p_input.chunk_ids) > 0 THEN
+        v_payload := v_payload || mnemo._cited_versions(v_record, p_input.chunk_ids, p_input.read_at);
+    END IF;
     v_record.content := p_input.query;
     v_record.memory_type := 'procedural';
     v_record.importance := p_outcome_score;
     v_record.tags := ARRAY[mnemo._reserved_tag()] || coalesce(p_input.tags, '{}');
-    v_record.metadata := jsonb_build_object(
-        mnemo._reserved_key(),
-        mnemo._plan_payload(p_input, mnemo._signature_tokens(p_input.query), p_outcome_score)
-    );
+    v_record.metadata := jsonb_build_object(mnemo._reserved_key(), v_payload);
     v_record.source_type := 'system';
     v_record.source_id := p_input.source_id;
     v_record.thread_id := p_input.thread_id;
@@ -155,7 +161,9 @@ CREATE FUNCTION mnemo.remember_plan(
     p_tags text[] DEFAULT NULL,
     p_embedding text DEFAULT NULL,
     p_model text DEFAULT NULL,
-    p_idempotency_key text DEFAULT NULL
+    p_idempotency_key text DEFAULT NULL,
+    p_chunk_source text DEFAULT NULL,
+    p_read_at timestamptz DEFAULT NULL
 )
 RETURNS TABLE (id uuid, signature text, stored boolean, status text)
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 1
@@ -171,7 +179,7 @@ BEGIN
         p_query, p_steps, p_chunk_ids, p_outcome_score, v_caller.agent_id,
         coalesce(p_scope, 'private'), v_caller.org_id, p_details, p_context, p_ttl, p_thread_id,
         p_source_id, p_tags, p_embedding, p_model, p_idempotency_key,
-        mnemo._overrides(v_caller.org_id)
+        mnemo._overrides(v_caller.org_id), p_chunk_source, p_read_at
     );
     PERFORM mnemo._raise_problem(mnemo._plan_problem(v_input, v_caller.level));
     RETURN QUERY
@@ -180,7 +188,7 @@ END
 $fn$;
 COMMENT ON FUNCTION mnemo.remember_plan(
     text, text[], text[], double precision, text, text, text, jsonb, text, interval, text, text,
-    text[], text, text, text
+    text[], text, text, text, text, timestamptz
 ) IS
     'REMEMBER_PLAN: stores the plan that answered p_query, for replay by mnemo.recall_plan: steps, '
     'details (one JSON value a step, or NULL), ids of the chunks used, outcome score. A score below '
@@ -188,6 +196,11 @@ COMMENT ON FUNCTION mnemo.remember_plan(
     'plan depends on, such as a tool set: recall must give the same. p_embedding: the embedding of '
     'p_query by p_model, see mnemo.enable_vectors, by which recall finds the plan where words do '
     'not; NULL for none. The same p_idempotency_key of the same agent again returns the first answer. '
+    'p_chunk_source: where the chunk ids come from, at most 256 characters, NULL or empty for the '
+    'source that has no name; when a chunk of that source with one of the ids changes '
+    '(mnemo.invalidate_chunks, mnemo.watch_table), or a memory with one of them, the plan is stale. '
+    'p_read_at: when the chunks were read; changes since then count; NULL, or a time to come: those '
+    'from now on. '
     'Returns id (NULL when nothing is stored), the signature joined by spaces, stored, and status '
     'stored, below_threshold, quarantined (kept, and held back by a rule against poisoning) or '
     'repeated. Errors: 42501 no access, or scope global by a tenant; 55000 experience memory is off, '

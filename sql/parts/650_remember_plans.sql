@@ -40,8 +40,13 @@ BEGIN
                 RETURN mnemo._argument('p_ttl', 'ttl must be an interval as text; got '
                     || mnemo._shown(v_value::text), 'such as "30 days", "PT1H30M" or "12:00:00"');
             END IF;
+        ELSIF v_key = 'read_at' THEN
+            IF v_type <> 'string' OR NOT mnemo._is_time(v_value #>> '{}') THEN
+                RETURN mnemo._argument('p_read_at', 'read_at must be a time in ISO 8601 with its '
+                    'zone; got ' || mnemo._shown(v_value::text), 'such as "2026-01-31T09:00:00Z"');
+            END IF;
         ELSIF v_key IN ('query', 'agent_id', 'scope', 'org_id', 'context', 'thread_id', 'source_id',
-                        'embedding', 'model', 'idempotency_key') THEN
+                        'embedding', 'model', 'idempotency_key', 'chunk_source') THEN
             IF v_type <> 'string' THEN
                 RETURN mnemo._argument('p_' || v_key, v_key || ' must be a string; got ' || v_type,
                     'quote the value');

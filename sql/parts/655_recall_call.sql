@@ -3,7 +3,8 @@ CREATE FUNCTION mnemo._recall_plan_problem(
     p_threshold double precision,
     p_minimum double precision,
     p_guard text,
-    p_context text
+    p_context text,
+    p_stale text
 )
 RETURNS mnemo._problem
 LANGUAGE plpgsql STABLE PARALLEL SAFE
@@ -17,6 +18,8 @@ BEGIN
             'leave it out for the setting similarity_threshold');
     ELSIF NOT mnemo._is_label('guard', p_guard) THEN
         RETURN mnemo._label_problem('p_guard', 'guard', p_guard);
+    ELSIF p_stale NOT IN ('refuse', 'include') THEN
+        RETURN mnemo._label_problem('p_stale', 'stale_mode', p_stale);
     ELSIF p_context IS NULL AND length(p_query) <= 100000 THEN
         RETURN NULL;
     END IF;
@@ -27,7 +30,7 @@ BEGIN
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._recall_plan_problem(
-    text, double precision, double precision, text, text
+    text, double precision, double precision, text, text, text
 ) IS
     'The first problem of the arguments of mnemo.recall_plan, settings filled in; p_minimum is the '
     'least threshold allowed. NULL for none.';
@@ -39,7 +42,8 @@ CREATE FUNCTION mnemo._recall_call(
     p_similarity_threshold double precision,
     p_guard text,
     p_context text,
-    p_limit bigint
+    p_limit bigint,
+    p_stale text
 )
 RETURNS mnemo._recall_input
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
@@ -61,10 +65,11 @@ BEGIN
             v_call.minimum)
     );
     v_call.guard := coalesce(p_guard, mnemo._setting_in(v_settings, 'guard'));
+    v_call.stale := coalesce(p_stale, 'refuse');
     v_problem := coalesce(
         mnemo._identity_problem(v_who.agent_id, v_who.org_id),
         mnemo._recall_plan_problem(
-            p_query, v_call.threshold, v_call.minimum, v_call.guard, p_context),
+            p_query, v_call.threshold, v_call.minimum, v_call.guard, p_context, v_call.stale),
         mnemo._limit_problem(p_limit)
     );
     IF v_problem.code IS NOT NULL THEN
@@ -86,12 +91,12 @@ BEGIN
         || mnemo._delegated_audiences(
             v_who.org_id, v_who.agent_id, p_context, statement_timestamp()),
         p_context, v_call.guard, v_call.threshold, v_call.minimum, p_limit, v_who.org_id, v_who.agent_id,
-        statement_timestamp(), NULL
+        statement_timestamp(), NULL, v_call.stale
     )::mnemo._recall_input;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._recall_call(
-    text, text, text, double precision, text, text, bigint
+    text, text, text, double precision, text, text, bigint, text
 ) IS
     'A call of recall_plan and its kin: who calls, mode, arguments with the settings filled in and '
     'checked.';
@@ -125,3 +130,33 @@ $fn$;
 COMMENT ON FUNCTION mnemo._near_miss(text, uuid, double precision, text, text) IS
     'A plan that the guard refused, as recall_plan shows it: id, query, similarity, and the '
     'differences in words.';
+
+CREATE FUNCTION mnemo._stale_near_miss(
+    p_org_id text,
+    p_plan_id uuid,
+    p_similarity double precision,
+    p_now timestamptz
+)
+RETURNS jsonb
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+-- JSON takes a number's digits from this setting.
+SET extra_float_digits = 1
+AS $fn$
+BEGIN
+    RETURN (
+        SELECT jsonb_build_object(
+                   'id', m.id,
+                   'query', m.content,
+                   'similarity', p_similarity,
+                   'differences', '[]'::jsonb,
+                   'changed_chunks', mnemo._changed_chunks(p_org_id, p_plan_id, p_now, 10)
+               )
+          FROM mnemo.memory AS m
+         WHERE m.org_id = p_org_id AND m.id = p_plan_id
+    );
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._stale_near_miss(text, uuid, double precision, timestamptz) IS
+    'A plan that would have been the hit but is stale, as recall_plan shows it: as _near_miss, with '
+    'no differences, and up to ten of its chunks that changed.';

@@ -9,7 +9,8 @@ RETURNS TABLE (
     candidates_considered bigint,
     reason text,
     near_miss jsonb,
-    rank bigint
+    rank bigint,
+    stale boolean
 )
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 1
 AS $fn$
@@ -30,11 +31,28 @@ BEGIN
         candidates_considered := v_match.considered;
         rank := rank + 1;
         IF plan_id IS NOT NULL THEN
+            stale := p_call.stale = 'include'
+                AND mnemo._is_stale(org_id, plan_id, p_call.asked_at);
             reason := CASE WHEN similarity = 1 THEN 'exact' ELSE 'similar' END;
             RETURN NEXT;
             CONTINUE;
         END IF;
         reason := 'none_similar';
+        stale := false;
+        IF v_match.stale OR p_identical AND p_call.stale = 'refuse' THEN
+            SELECT s.* INTO v_refused
+              FROM mnemo._stale_plan(p_call, v_read.meaning, v_read.vals, v_read.names,
+                    p_identical, v_match.stale) AS s;
+            IF v_refused.plan_id IS NOT NULL THEN
+                reason := 'stale';
+                stale := true;
+                candidates_considered := greatest(candidates_considered, 1);
+                near_miss := mnemo._stale_near_miss(v_refused.org_id, v_refused.plan_id,
+                    v_refused.similarity, p_call.asked_at);
+                RETURN NEXT;
+                CONTINUE;
+            END IF;
+        END IF;
         v_refused := v_match;
         -- Where the guard is in the keys, they led to few of the plans that it refuses.
         IF p_call.guard = 'strict' AND v_read.meaning # v_read.vals <> 0 THEN

@@ -41,6 +41,8 @@ BEGIN
     ), ranked AS (
         SELECT s.*,
                s.agrees AND s.similarity >= p_call.threshold AS fits,
+               s.agrees AND s.similarity >= p_call.threshold AND p_call.stale = 'refuse'
+               AND mnemo._is_stale(s.org_id, s.plan_id, p_call.asked_at) AS stale,
                row_number() OVER (
                    ORDER BY s.similarity DESC, s.org_id = '*', s.outcome_score DESC,
                             s.created_at DESC, s.plan_id DESC
@@ -51,7 +53,8 @@ BEGIN
         -- What is replayed is always shown, however many were refused before it.
         SELECT r.*
           FROM ranked AS r
-         WHERE r.place <= 20 OR r.place = (SELECT min(f.place) FROM ranked AS f WHERE f.fits)
+         WHERE r.place <= 20 OR r.place = (
+                SELECT min(f.place) FROM ranked AS f WHERE f.fits AND NOT f.stale)
     ), judged AS (
         SELECT n.*, m.content, m.consolidation_state,
                mnemo._guard_differences(p_call.query, m.content, p_call.guard) AS differences
@@ -68,7 +71,9 @@ BEGIN
            o.differences, o.consolidation_state, p_call.threshold,
            CASE WHEN o.similarity < p_call.threshold THEN 'below_threshold'
                 WHEN NOT o.fits THEN 'guarded'
-                WHEN o.place = min(o.place) FILTER (WHERE o.fits) OVER () THEN 'replayed'
+                WHEN o.stale THEN 'stale'
+                WHEN o.place = min(o.place) FILTER (WHERE o.fits AND NOT o.stale) OVER ()
+                THEN 'replayed'
                 ELSE 'outranked' END
       FROM judged AS o
      ORDER BY o.place;
@@ -84,7 +89,8 @@ CREATE FUNCTION mnemo.explain_recall_plan(
     p_org_id text DEFAULT NULL,
     p_similarity_threshold double precision DEFAULT NULL,
     p_guard text DEFAULT NULL,
-    p_context text DEFAULT NULL
+    p_context text DEFAULT NULL,
+    p_stale text DEFAULT 'refuse'
 )
 RETURNS TABLE (
     rank bigint,
@@ -106,7 +112,8 @@ SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_call mnemo._recall_input := mnemo._recall_call(
-        p_query, p_agent_id, p_org_id, p_similarity_threshold, p_guard, p_context, 1);
+        p_query, p_agent_id, p_org_id, p_similarity_threshold, p_guard, p_context, 1,
+        p_stale);
 BEGIN
     IF v_call.reason IS NULL THEN
         RETURN QUERY
@@ -122,14 +129,15 @@ BEGIN
 END
 $fn$;
 COMMENT ON FUNCTION mnemo.explain_recall_plan(
-    text, text, text, double precision, text, text
+    text, text, text, double precision, text, text, text
 ) IS
     'Why mnemo.recall_plan answers as it does: the up to 20 nearest live plans that the acting agent '
     'may read and that have the same context, from minimum_threshold on, and the one that is '
     'replayed if it comes later, best first. shared_tokens, '
     'only_asked and only_stored compare the signatures; guard_differences says in words what the '
     'guard holds against the plan; state is its consolidation state. verdict: replayed (what '
-    'recall_plan returns), outranked (a better one is there), guarded, below_threshold. Without any '
+    'recall_plan returns), outranked (a better one is there), guarded, stale (a chunk that it cites '
+    'changed; not with p_stale include), below_threshold. Without any '
     'candidate one row with id NULL and the verdict none_similar, disabled or blank_query. Reads '
     'only; slower than recall_plan, because it looks far below the threshold. Errors: those of '
     'mnemo.recall_plan.';

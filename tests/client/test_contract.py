@@ -30,6 +30,7 @@ BUILDERS: dict[str, Callable[..., Statement[Any]]] = {
 # By converter: an argument that it takes, and the type that it is sent to.
 CONVERSIONS: dict[Any, tuple[Any, str]] = {
     _wire.text: ("x", "text"),
+    _wire.table: ("x", "regclass"),
     _wire.texts: (["x"], "text[]"),
     _wire.uuid: ("0197c2f0-0000-7000-8000-000000000001", "uuid"),
     _wire.uuids: ([], "uuid[]"),
@@ -58,6 +59,8 @@ RESULTS: dict[str, Any] = {
     "uuid[]": tuple,
     "void": None,
 }
+# Ids are those of records, but for these.
+OTHER_TYPES = {("invalidate_chunks", "ids"): _wire.texts}
 # A batch has its identity in the elements; the builder takes a default for them.
 ONLY_IN_PYTHON = {"remember_plans": {"agent_id", "org_id"}}
 
@@ -111,7 +114,9 @@ def functions(db: psycopg.Connection[Any]) -> dict[str, Function]:
 def statement(name: str) -> Statement[Any]:
     build = BUILDERS[name]
     required = [p for p in inspect.signature(build).parameters.values() if p.default is p.empty]
-    return build(*[CONVERSIONS[CONVERTERS[p.name]][0] for p in required])
+    return build(
+        *[CONVERSIONS[OTHER_TYPES.get((name, p.name), CONVERTERS[p.name])][0] for p in required]
+    )
 
 
 def record(name: str) -> type[Any] | None:
@@ -145,7 +150,7 @@ def test_parameters(name: str, functions: dict[str, Function], db: psycopg.Conne
 
     for key, parameter in parameters.items():
         kind = function.arguments[f"p_{key}"]
-        assert CONVERSIONS[CONVERTERS[key]][1] == kind, key
+        assert CONVERSIONS[OTHER_TYPES.get((name, key), CONVERTERS[key])][1] == kind, key
         if parameter.default is parameter.empty:
             assert f"p_{key}" not in function.defaults
             assert parameter.kind is parameter.POSITIONAL_OR_KEYWORD

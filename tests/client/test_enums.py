@@ -22,6 +22,7 @@ SETS: dict[str, type[StrEnum]] = {
     "guard": types.Guard,
     "guard_class": types.GuardClass,
     "recall_reason": types.RecallReason,
+    "stale_mode": types.StaleMode,
     "verdict": types.ExplanationVerdict,
     "plan_status": types.PlanStatus,
     "level": types.Level,

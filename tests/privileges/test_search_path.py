@@ -42,7 +42,7 @@ PATH = "search_path=pg_catalog, mnemo, pg_temp"
 # pin it, may execute them.
 CALLERS_PATH = {
     "_bound_orgs", "_caller", "_digest", "_enter", "_first_problem", "_guard", "_guard_capitals",
-    "_guard_read", "_identify", "_identity_problem", "_level", "_level_of", "_names_subject",
+    "_guard_read", "_identify", "_identity_problem", "_level", "_level_of", "_memory_state", "_names_subject",
     "_ordered_hashes", "_overrides", "_part_keys", "_plan_keys", "_prefix_keys", "_probe",
     "_probe_keys", "_probe_parts", "_raise_problem", "_recall", "_recall_call",
     "_recall_plan_problem", "_signature_tokens_wide", "_sketch",
@@ -56,6 +56,7 @@ DEFINERS = {
     "share", "unshare", "delegate", "revoke_delegation", "delegations",
     "remember_plan", "remember_plans", "recall_plan", "recall_plans", "get_plan", "list_plans",
     "explain_recall_plan", "rebuild_signatures", "health",
+    "invalidate_chunks", "revalidate_plan", "watch_statements", "_chunk_table_changed",
     "seal", "verify_chain", "export_chain", "chain_heads", "retain_events", "read_events",
     "export_records", "import_records",
     "quarantined", "release", "purge",

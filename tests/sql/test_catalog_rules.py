@@ -28,7 +28,7 @@ READING = {
     "setting", "get_memories", "recall", "check_permission", "recall_plan", "recall_plans",
     "explain_recall_plan", "get_plan", "list_plans", "export_records", "read_events", "delegations",
     "history", "quarantined", "poisoning_rules", "verify_chain", "export_chain", "chain_heads",
-    "health", "retrieval_plan_result_key",
+    "health", "retrieval_plan_result_key", "watch_statements",
 }  # fmt: skip
 # They are part of no parallel plan, because they look at embeddings: that may change settings.
 UNSAFE = {"recall", "retrieval_plan_result_key"}
@@ -39,7 +39,7 @@ WRITING = {
     "seal", "retain_events", "forget_where", "forget_subject", "sweep", "touch", "log_read",
     "update_memory", "remember_many", "release", "purge", "set_poisoning_rule",
     "remove_poisoning_rule", "enable_vectors", "disable_vectors", "refresh_models",
-    "rebuild_signatures",
+    "rebuild_signatures", "invalidate_chunks", "revalidate_plan", "watch_table", "unwatch_table",
 }  # fmt: skip
 # Tables whose key does not start with org_id, with the reason.
 WITHOUT_ORGANISATION = {
@@ -48,18 +48,21 @@ WITHOUT_ORGANISATION = {
 }
 # Functions that put together SQL: GRANT and REVOKE, which take no parameters, and statements over
 # each table that an export holds, of names in the catalog alone. The objects of an embedding model
-# are named by a hash of its name.
+# are named by a hash of its name. Triggers on tables of the application, and what they read, are
+# made of names of columns and tables.
 DYNAMIC = {
     "_grant_level", "_revoke_all", "_grant_all", "export_records", "_import_rows",
     "_make_vector_functions", "_drop_vector_functions", "_make_vector_table", "_make_vector_index",
     "_close_vectors", "disable_vectors", "_vector_problem", "_store_embeddings",
     "_drop_embeddings", "_embedding_page", "_import_embeddings", "_nearest_of",
     "_nearest_exactly", "_nearest_by_index",
+    "watch_statements", "watch_table", "unwatch_table", "_chunk_table_changed",
 }  # fmt: skip
 # What parameters, results and columns are made of, for every driver to know.
 API_TYPES = {
     "text", "bigint", "double precision", "boolean", "timestamp with time zone", "interval",
     "uuid", "jsonb", "bytea", "text[]", "uuid[]", "double precision[]", "bigint[]", "void",
+    "regclass",
 }  # fmt: skip
 COLUMN_TYPES = API_TYPES | {"integer", "bit varying", "bigint[]", "integer[]"}
 

@@ -24,6 +24,9 @@ _PLAN = {"query": QUESTION, "steps": ["a", "b"], "chunk_ids": ["c"], "outcome_sc
 VALUES: dict[str, Any] = {
     "a": ["reset", "password"],
     "b": ["password"],
+    "id_column": "id",
+    "invalidate_chunks.ids": ["no plan's"],
+    "table": "public.every_chunks",
     "bind_role.agent_id": "cem",
     "changes": Jsonb({"tags": ["changed"]}),
     "dimensions": 3,
@@ -97,6 +100,7 @@ def prepare(
     rows(conn, "share", id=plan, to_agents=["ben"], **who)
     delegation = row(conn, "delegate", to_agent="ben", **who)["delegate"]
     conn.execute("SELECT mnemo.set_poisoning_rule('silver', ' buy silver ', 0.6)")
+    conn.execute("CREATE TABLE IF NOT EXISTS public.every_chunks (id text PRIMARY KEY)")
     _VECTORS.clear()
     if scalar(conn, "SELECT count(*) FROM pg_available_extensions WHERE name = 'vector'"):
         conn.execute("CREATE EXTENSION IF NOT EXISTS vector")
