@@ -19942,6 +19942,1479 @@ COMMENT ON FUNCTION mnemo.retrieval_plan_result_key(jsonb, bigint, text, text, t
     'organisation as everywhere. Errors: 42501 access; those of mnemo.normalize_retrieval_plan; '
     '22023 and 55000 the other arguments.';
 
+-- part: 710_planner_words.sql
+-- Every word list of the planner. Words that are compared one by one stand as _fold_phrase leaves
+-- them, without plurals. The phrases of _planner_phrases stand as they are written, in lower case
+-- and with spaces for apostrophes, and are parts of a regular expression.
+
+CREATE FUNCTION mnemo._function_words()
+RETURNS text[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN mnemo._stop_words() || string_to_array(
+    'myself yourself himself herself itself oneself ourselve yourselve themselve someone'
+    ' somebody something somewhere somehow sometime anyone anybody anything anywhere anyhow'
+    ' anyway everyone everybody everything everywhere nobody nothing nowhere none whoever'
+    ' whatever whichever whenever wherever however such same other another each every either'
+    ' neither both all any some many much more most few fewer less least several enough one'
+    ' own lot bit kind sort type way thing stuff about above across after again against along'
+    ' among around away back becaus before behind below beneath beside between beyond despite'
+    ' down during except inside instead near off out outside over past per regarding round'
+    ' since through throughout till toward under until unless up upon via versus while whether'
+    ' within without though although also too very quite rather really actually just only even'
+    ' ever never alway usually often still yet already almost maybe perhap now soon later else'
+    ' once etc eg ie dont didnt doesnt isnt arent wasnt werent cant couldnt shouldnt wouldnt'
+    ' hasnt havent hadnt im ive youre youve theyre don didn doesn isn aren wasn weren couldn'
+    ' shouldn wouldn hasn haven hadn gonna gotta wanna yes yeah ok okay hi hello hey oh please'
+    ' thank like go goe going went gone come came coming get got getting gotten make made'
+    ' making take took taken taking put use used using doing let try good great better', ' ');
+COMMENT ON FUNCTION mnemo._function_words() IS
+    'English words without a topic: those that are never indexed, and pronouns, prepositions, '
+    'adverbs and verbs of any sentence. Words of other languages are all topical.';
+
+CREATE FUNCTION mnemo._asking_words()
+RETURNS text[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN string_to_array(
+    'remember remembered remembering recall recalled remind reminded reminder forget forgot'
+    ' forgotten tell told telling know knew known knowing say said saying mention mentioned'
+    ' ask asked asking answer explain describe show showed shown find found finding look'
+    ' looked looking see saw seen search give gave given help wonder wondering guess think'
+    ' thought thinking believe suppose mean meant check confirm speak spoke talk talked'
+    ' talking discuss discussed recommend recommended recommendation suggest suggested'
+    ' suggestion advise compare compared pick choose decide happen happened happening', ' ');
+COMMENT ON FUNCTION mnemo._asking_words() IS
+    'English words by which something is asked for, and which say nothing about what.';
+
+CREATE FUNCTION mnemo._relation_words()
+RETURNS text[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN string_to_array(
+    'wife husband spous partner fiance fiancee girlfriend boyfriend mother mom mum mummy'
+    ' mommy father dad daddy parent stepmother stepfather sister brother sibling son daughter'
+    ' child children kid baby aunt aunty uncle cousin niece nephew grandmother grandma granny'
+    ' grandfather grandpa grandparent grandson granddaughter grandchild grandchildren'
+    ' godmother godfather godson goddaughter family friend flatmate roommate housemate'
+    ' neighbour neighbor colleague coworker boss manager mentor landlord landlady', ' ');
+COMMENT ON FUNCTION mnemo._relation_words() IS
+    'English words for people by what they are to the user.';
+
+CREATE FUNCTION mnemo._first_persons()
+RETURNS text[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ARRAY['i', 'me', 'my', 'mine', 'myself', 'user']::text[];
+COMMENT ON FUNCTION mnemo._first_persons() IS 'English words by which a text means its user.';
+
+CREATE FUNCTION mnemo._third_persons(
+    p_pronoun text
+)
+RETURNS text[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE p_pronoun
+    WHEN 'she' THEN ARRAY['she', 'her', 'herself']::text[]
+    WHEN 'he' THEN ARRAY['he', 'him', 'his', 'himself']::text[]
+END;
+COMMENT ON FUNCTION mnemo._third_persons(text) IS
+    'The forms of the English pronoun she or he, folded. NULL for another.';
+
+CREATE FUNCTION mnemo._pronoun_partners(
+    p_pronoun text
+)
+RETURNS text[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE
+    WHEN p_pronoun = ANY (mnemo._third_persons('she'))
+    THEN ARRAY['wife', 'girlfriend', 'fiancee', 'spous', 'partner']::text[]
+    WHEN p_pronoun = ANY (mnemo._third_persons('he'))
+    THEN ARRAY['husband', 'boyfriend', 'fiance', 'spous', 'partner']::text[]
+END;
+COMMENT ON FUNCTION mnemo._pronoun_partners(text) IS
+    'Names, folded, of the person that she or he means where nobody is named, best first. NULL for '
+    'another word.';
+
+CREATE FUNCTION mnemo._calendar_words()
+RETURNS text[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN string_to_array(
+    'monday tuesday wednesday thursday friday saturday sunday january february march april'
+    ' may june july august september october november december', ' ');
+COMMENT ON FUNCTION mnemo._calendar_words() IS
+    'English names of days and months: of all time words those that may stand in what is '
+    'remembered.';
+
+CREATE FUNCTION mnemo._timeless(
+    p_plain text[],
+    p_first integer,
+    p_last integer
+)
+RETURNS integer[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ARRAY(
+    SELECT p.place
+      FROM generate_series(p_first, p_last) AS p(place)
+     WHERE p_plain[p.place] <> ALL (mnemo._calendar_words())
+);
+COMMENT ON FUNCTION mnemo._timeless(text[], integer, integer) IS
+    'The places from p_first to p_last whose words are not of _calendar_words. Empty for NULL.';
+
+CREATE FUNCTION mnemo._planner_phrases(
+    p_set text
+)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ' (?:' || array_to_string(CASE p_set
+    WHEN 'explicit_recall' THEN ARRAY[
+        'remember(?:ed)?', 'recall', 'remind', 'what do you know', 'know about m[ey]',
+        'do you know (?:what|who|whom|where|when|which|how|if) i',
+        'do you know (?:who |what |where |when |if |about )?my',
+        'did (?:i|we) (?:tell|say|mention)', '(?:have|had|ve) (?:i )?(?:told|mentioned)',
+        'i (?:told|mentioned|said)', '(?:what|who|where|when|which) (?:is|are|was|were|s) my',
+        'whats my', 'whos my', 'i (?:ve |have )?forg(?:et|ot|otten)', 'tell me (?:about )?my',
+        '(?:your|in|from) memor(?:y|ies)'
+    ]
+    WHEN 'personal_recommendation' THEN ARRAY[
+        'recommend(?:s|ed|ation|ations)?', 'suggest(?:s|ed|ion|ions)?', 'advi[sc]e', 'propose',
+        'should (?:i|we)', '(?:what|where|which)(?: [^ ]+)? (?:should|could|can|shall) (?:i|we)',
+        'find (?:a|an|me|us|some|something|somewhere)',
+        '(?:pick|choose|order|get|book|reserve) (?:me|us)',
+        '(?:pick|choose|book|reserve|plan) (?:a|an|some|something|somewhere)',
+        '(?:any|some|an|gift|present) ideas?', 'ideas? for', '(?:gift|present|something|treat) for',
+        '(?:good|best|right|suitable|safe) for', 'suits?', 'looking for', 'somewhere',
+        'what would i (?:like|enjoy|prefer)', 'would i (?:like|enjoy|prefer)',
+        'help me (?:choose|find|pick|decide|plan)',
+        '(?:what|where) to (?:get|buy|cook|wear|eat|drink|go|watch|read|order|give|bring|do)'
+    ]
+    WHEN 'comparison' THEN ARRAY[
+        'compar(?:e|es|ed|ing|ison)', 'versus', 'vs', 'instead of', 'pros and cons',
+        '(?:better|worse|more|less|rather|nicer|cheaper) than', 'differ(?:s|ence|ences)?',
+        'which of', 'which one', 'which is (?:better|best)',
+        '(?:which|better|prefer|rather|either|choose) (?:[^ ]+ )*or'
+    ]
+    WHEN 'prior_event_reference' THEN ARRAY[
+        'last (?:time|night)', 'the other (?:day|night|evening|week)', 'yesterday', 'ago',
+        'earlier', 'previous(?:ly)?', 'in the past', 'recently', 'lately', 'happened', 'that time',
+        'the time (?:i|we|when)', 'when (?:did|was|were)', '(?:did|was|were|have|had) (?:i|we)',
+        'how (?:did|was|were)', 'i (?:was|went|did|met|saw|had)', 'we (?:were|went|did|met|saw|had)'
+    ]
+    WHEN 'past' THEN ARRAY[
+        'did', 'didn', 'didnt', 'was', 'were', 'had', 'went', 'been', 'met', 'saw', 'ate',
+        'happened'
+    ]
+    WHEN 'future' THEN ARRAY[
+        'will', 'll', 'shall', 'going to', 'gonna', 'upcoming', 'plan(?:s|ned|ning)?',
+        'schedule[ds]?', 'am i', 'are we', 'do (?:i|we) have', 'coming up'
+    ]
+    END, '|') || ')(?= )';
+COMMENT ON FUNCTION mnemo._planner_phrases(text) IS
+    'The pattern of the English phrases that tell an intent (explicit_recall, '
+    'personal_recommendation, comparison, prior_event_reference), or that what is asked lies in '
+    'the past or in the future, in a text of folded words with one space before, between and '
+    'after them. NULL for another set.';
+
+-- part: 711_planner_text.sql
+-- What the planner reads: the words of a text, thrice. All three lists have the same places.
+
+CREATE FUNCTION mnemo._planner_read(
+    p_text text,
+    OUT words text[],
+    OUT plain text[],
+    OUT terms text[]
+)
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_words text COLLATE "C" := p_text;
+    v_plain text COLLATE "C";
+BEGIN
+    IF octet_length(p_text) = char_length(p_text) THEN
+        v_words := regexp_replace(' ' || p_text || ' ', '[^A-Za-z0-9]+', ' ', 'g');
+        v_plain := lower(v_words);
+    ELSE
+        IF v_words ~ ('[^' || mnemo._unicode_stable() || ']') THEN
+            v_words := mnemo._pin(v_words);
+        END IF;
+        v_words := regexp_replace(' ' || v_words || ' ', mnemo._token_gap(), ' ', 'g');
+        v_plain := mnemo._fold_wide(v_words);
+    END IF;
+    words := string_to_array(btrim(v_words, ' '), ' ');
+    plain := string_to_array(btrim(v_plain, ' '), ' ');
+    terms := string_to_array(btrim(mnemo._fold_plurals(v_plain), ' '), ' ');
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._planner_read(text) IS
+    'The words of a text: as they are written, folded, and folded without plurals as terms are; '
+    'scripts without spaces stay whole. Empty for a text without words.';
+
+CREATE FUNCTION mnemo._planner_runs(
+    p_word text
+)
+RETURNS text[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (
+    SELECT array_agg(r.run[1] ORDER BY r.place)
+      FROM regexp_matches(p_word COLLATE "C",
+            '(?:[' || mnemo._unicode_unspaced() || '][' || mnemo._unicode_mark()
+                || E'\\u302E\\u302F]*){1,32}|[^' || mnemo._unicode_unspaced() || ']+',
+            'g') WITH ORDINALITY AS r(run, place)
+);
+COMMENT ON FUNCTION mnemo._planner_runs(text) IS
+    'A word as topics: runs of scripts without spaces apart from the rest, cut after 32 '
+    'characters. NULL for an empty word.';
+
+-- part: 712_planner_times.sql
+-- Time words, resolved against a given now in UTC. A window holds its first instant and ends before
+-- its last; weeks begin on Monday.
+
+CREATE FUNCTION mnemo._time_patterns()
+RETURNS TABLE (place integer, form text, pattern text)
+LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 16
+BEGIN ATOMIC
+    SELECT f.place, f.form,
+           ' ' || replace(replace(replace(replace(replace(f.pattern,
+               '{edge}', '(?:(since|until|till|before|after) )?(?:the )?'),
+               '{number}', '([0-9]{1,4}|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven'
+                   '|twelve|(?:a )?couple(?: of)?|(?:a )?few|several)'),
+               '{unit}', '(minute|hour|day|week|fortnight|month|year)s?'),
+               '{month}', '(january|february|march|april|may|june|july|august|september|october'
+                   '|november|december|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)'),
+               '{weekday}', '(monday|tuesday|wednesday|thursday|friday|saturday|sunday|mon'
+                   '|tues?|wed|thu|thurs?|fri)')
+           || '(?= )'
+      FROM (VALUES
+        -- In each the first group is the edge; of those that begin at one word the first counts.
+        (1, 'date', '{edge}(?:on )?([0-9]{4}) ([0-9]{2}) ([0-9]{2})'),
+        (2, 'day_month', '{edge}(?:on )?(?:the )?([0-9]{1,2})(?:st|nd|rd|th)? (?:of )?{month}'
+            '(?: ([0-9]{4}))?'),
+        (3, 'month_day', '{edge}(?:on )?{month} (?:the )?([0-9]{1,2})(?:st|nd|rd|th)?'
+            '(?: ([0-9]{4}))?'),
+        (4, 'month', '{edge}(in|during|last|next|this(?! ma(?:y|rch) )) {month}(?: ([0-9]{4}))?'),
+        (5, 'month', '(since|until|till|before|after)( ){month}(?: ([0-9]{4}))?'),
+        (6, 'month', '{edge}(){month} ([0-9]{4})'),
+        (7, 'year', '{edge}(?:in |during |of )?((?:19|20)[0-9]{2})'),
+        (8, 'day', '{edge}(day before yesterday|day after tomorrow|last night|yesterday|today'
+            '|tonight|tomorrow|this (?:morning|afternoon|evening))'
+            '(?: (?:morning|afternoon|evening|night))?'),
+        (9, 'ago', '{edge}{number} {unit} (?:ago|back|earlier)'),
+        (10, 'hence', '{edge}in {number} {unit}(?: time)?'),
+        (11, 'hence', '{edge}{number} {unit} from (?:now|today)'),
+        (12, 'back', '{edge}(?:in |over |during |within )?(?:the )?(?:last|past|previous)'
+            ' {number} {unit}'),
+        (13, 'back', '{edge}(?:in |over |during |within )?(?:the )?past( ){unit}'),
+        (14, 'ahead', '{edge}(?:in |over |during |within )?(?:the )?(?:next|coming|following)'
+            ' {number} {unit}'),
+        (15, 'calendar', '{edge}(last|previous|this|current|next|coming|following)'
+            ' (week|weekend|month|quarter|year)'),
+        (16, 'weekday', '{edge}(on|this|last|past|previous|next|coming|by) {weekday}'),
+        (17, 'weekday', '(since|until|till|before|after)( ){weekday}'),
+        (18, 'lately', '{edge}(other (?:day|night|evening|week)|recently|lately)')
+      ) AS f(place, form, pattern);
+END;
+COMMENT ON FUNCTION mnemo._time_patterns() IS
+    'The forms of English time words: patterns for a text of folded words with one space before, '
+    'between and after them.';
+
+CREATE FUNCTION mnemo._planner_number(
+    p_words text,
+    OUT fewest integer,
+    OUT most integer
+)
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    IF p_words COLLATE "C" ~ '^[0-9]+$' THEN
+        fewest := p_words;
+    ELSIF p_words COLLATE "C" ~ 'few|several' THEN
+        fewest := 2;
+        most := 5;
+        RETURN;
+    ELSIF p_words COLLATE "C" ~ 'couple' THEN
+        fewest := 2;
+    ELSE
+        fewest := coalesce(array_position(ARRAY['one', 'two', 'three', 'four', 'five', 'six',
+            'seven', 'eight', 'nine', 'ten', 'eleven', 'twelve'], p_words), 1);
+    END IF;
+    most := fewest;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._planner_number(text) IS
+    'The number of digits, of a word up to twelve, of a couple (2), of a few and several (2 to '
+    '5); 1 for a, an and nothing.';
+
+CREATE FUNCTION mnemo._planner_day(
+    p_year integer,
+    p_month integer,
+    p_day integer
+)
+RETURNS timestamp
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE
+    WHEN p_year BETWEEN 1 AND 9999 AND p_month BETWEEN 1 AND 12
+        AND p_day BETWEEN 1 AND extract(day FROM
+            make_timestamp(p_year, p_month, 1, 0, 0, 0) + interval '1 month - 1 day')
+    THEN make_timestamp(p_year, p_month, p_day, 0, 0, 0)
+END;
+COMMENT ON FUNCTION mnemo._planner_day(integer, integer, integer) IS
+    'The beginning of a day; NULL where the calendar has no such day.';
+
+CREATE FUNCTION mnemo._planner_month(
+    p_word text
+)
+RETURNS integer
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN array_position(ARRAY['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct',
+    'nov', 'dec'], left(p_word, 3));
+COMMENT ON FUNCTION mnemo._planner_month(text) IS 'The number of a month by its English name.';
+
+CREATE FUNCTION mnemo._day_window(
+    p_form text,
+    p_groups text[],
+    p_today timestamp,
+    p_ahead boolean,
+    OUT since timestamp,
+    OUT before timestamp
+)
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_month integer;
+    v_day integer;
+    v_year integer;
+BEGIN
+    IF p_form = 'date' THEN
+        since := mnemo._planner_day(
+            p_groups[2]::integer, p_groups[3]::integer, p_groups[4]::integer);
+    ELSE
+        v_month := mnemo._planner_month(p_groups[CASE p_form WHEN 'day_month' THEN 3 ELSE 2 END]);
+        v_day := p_groups[CASE p_form WHEN 'day_month' THEN 2 ELSE 3 END];
+        v_year := p_groups[4];
+        -- Without a year the nearest such day of the past, or of the future; 29 February may be
+        -- eight years away.
+        SELECT d.day INTO since
+          FROM generate_series(0, 8) AS y(away)
+          CROSS JOIN LATERAL (
+            SELECT mnemo._planner_day(
+                coalesce(v_year, extract(year FROM p_today)::integer
+                    + CASE WHEN p_ahead THEN y.away ELSE -y.away END), v_month, v_day) AS day
+          ) AS d
+         WHERE d.day IS NOT NULL
+           AND (v_year IS NOT NULL OR CASE WHEN p_ahead THEN d.day >= p_today
+                ELSE d.day <= p_today END)
+         ORDER BY y.away
+         LIMIT 1;
+    END IF;
+    before := since + interval '1 day';
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._day_window(text, text[], timestamp, boolean) IS
+    'The window of the forms date, day_month and month_day. NULL where the calendar has no such '
+    'day.';
+
+CREATE FUNCTION mnemo._month_window(
+    p_groups text[],
+    p_today timestamp,
+    p_ahead boolean,
+    OUT since timestamp,
+    OUT before timestamp
+)
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_this timestamp := date_trunc('month', p_today);
+    v_year integer := coalesce(p_groups[4]::integer, extract(year FROM p_today)::integer);
+BEGIN
+    since := mnemo._planner_day(v_year, mnemo._planner_month(p_groups[3]), 1);
+    IF p_groups[4] IS NULL THEN
+        since := since + CASE
+            WHEN p_groups[2] = 'last' AND since >= v_this THEN interval '-1 year'
+            WHEN p_groups[2] = 'next' AND since <= v_this THEN interval '1 year'
+            WHEN p_groups[2] IN ('last', 'next') THEN interval '0'
+            WHEN p_ahead AND since < v_this THEN interval '1 year'
+            WHEN NOT p_ahead AND since > v_this THEN interval '-1 year'
+            ELSE interval '0' END;
+    END IF;
+    before := since + interval '1 month';
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._month_window(text[], timestamp, boolean) IS
+    'The window of the form month: without a year the nearest of the past, this one included, or '
+    'of the future; last and next are other months than this one.';
+
+CREATE FUNCTION mnemo._weekday_window(
+    p_groups text[],
+    p_today timestamp,
+    p_ahead boolean,
+    OUT since timestamp,
+    OUT before timestamp
+)
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_monday timestamp := date_trunc('week', p_today);
+BEGIN
+    since := v_monday + (array_position(ARRAY['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'],
+        left(p_groups[3], 3)) - 1) * interval '1 day';
+    since := since + CASE
+        WHEN p_groups[2] IN ('last', 'past', 'previous') THEN
+            CASE WHEN since >= p_today THEN interval '-7 days' ELSE interval '0' END
+        WHEN p_groups[2] = 'next' THEN interval '7 days'
+        WHEN p_groups[2] = 'this' THEN interval '0'
+        WHEN p_groups[2] = 'coming' THEN
+            CASE WHEN since <= p_today THEN interval '7 days' ELSE interval '0' END
+        WHEN p_ahead AND since < p_today THEN interval '7 days'
+        WHEN NOT p_ahead AND since >= p_today THEN interval '-7 days'
+        ELSE interval '0' END;
+    before := since + interval '1 day';
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._weekday_window(text[], timestamp, boolean) IS
+    'The window of the form weekday: this: of this week; next: of the next week; last: the latest '
+    'before today; coming: the first after today; else the latest before today, or the first from '
+    'today on.';
+
+-- part: 713_planner_window.sql
+CREATE FUNCTION mnemo._unit_window(
+    p_form text,
+    p_groups text[],
+    p_now timestamp,
+    OUT since timestamp,
+    OUT before timestamp
+)
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_number record;
+    v_unit text := CASE p_groups[3] WHEN 'fortnight' THEN 'week' ELSE p_groups[3] END;
+    v_step interval := CASE p_groups[3] WHEN 'fortnight' THEN interval '14 days'
+        ELSE ('1 ' || p_groups[3])::interval END;
+    v_today timestamp := date_trunc('day', p_now);
+BEGIN
+    SELECT n.fewest, n.most INTO v_number FROM mnemo._planner_number(p_groups[2]) AS n;
+    -- Years that no calendar of the server has.
+    IF v_unit = 'year' AND v_number.most > 1000 THEN
+        RETURN;
+    END IF;
+    IF p_form = 'ago' THEN
+        since := date_trunc(v_unit, p_now - v_number.most * v_step);
+        before := date_trunc(v_unit, p_now - v_number.fewest * v_step) + ('1 ' || v_unit)::interval;
+    ELSIF p_form = 'hence' THEN
+        since := date_trunc(v_unit, p_now + v_number.fewest * v_step);
+        before := date_trunc(v_unit, p_now + v_number.most * v_step) + ('1 ' || v_unit)::interval;
+    ELSIF v_unit IN ('minute', 'hour') THEN
+        since := p_now - CASE p_form WHEN 'back' THEN v_number.most ELSE 0 END * v_step;
+        before := p_now + CASE p_form WHEN 'back' THEN 0 ELSE v_number.most END * v_step;
+    ELSE
+        since := v_today - CASE p_form WHEN 'back' THEN v_number.most ELSE 0 END * v_step;
+        before := v_today + interval '1 day'
+            + CASE p_form WHEN 'back' THEN 0 ELSE v_number.most END * v_step;
+    END IF;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._unit_window(text, text[], timestamp) IS
+    'The window of the forms ago and hence, the minute, hour, day, week, month or year that lies '
+    'so far away, and of the forms back and ahead, from then to today or from today to then, both '
+    'included.';
+
+CREATE FUNCTION mnemo._named_window(
+    p_form text,
+    p_groups text[],
+    p_now timestamp,
+    OUT since timestamp,
+    OUT before timestamp
+)
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_today timestamp := date_trunc('day', p_now);
+    v_unit text := CASE p_groups[3] WHEN 'weekend' THEN 'week' ELSE p_groups[3] END;
+    v_step interval;
+BEGIN
+    IF p_form = 'day' THEN
+        since := v_today + CASE
+            WHEN p_groups[2] = 'day before yesterday' THEN -2
+            WHEN p_groups[2] IN ('yesterday', 'last night') THEN -1
+            WHEN p_groups[2] = 'tomorrow' THEN 1
+            WHEN p_groups[2] = 'day after tomorrow' THEN 2
+            ELSE 0 END * interval '1 day';
+        before := since + CASE p_groups[2] WHEN 'last night' THEN interval '36 hours'
+            WHEN 'tonight' THEN interval '30 hours' ELSE interval '1 day' END;
+    ELSIF p_form = 'lately' THEN
+        since := v_today - CASE WHEN p_groups[2] IN ('recently', 'lately') THEN interval '30 days'
+            ELSE interval '14 days' END;
+        before := v_today + interval '1 day';
+    ELSIF p_form = 'year' THEN
+        since := mnemo._planner_day(p_groups[2]::integer, 1, 1);
+        before := since + interval '1 year';
+    ELSE
+        v_step := CASE v_unit WHEN 'quarter' THEN interval '3 months'
+            ELSE ('1 ' || v_unit)::interval END;
+        since := date_trunc(v_unit, v_today) + CASE
+            WHEN p_groups[2] IN ('last', 'previous') THEN -1
+            WHEN p_groups[2] IN ('this', 'current') THEN 0
+            ELSE 1 END * v_step;
+        before := since + v_step;
+        IF p_groups[3] = 'weekend' THEN
+            since := since + interval '5 days';
+        END IF;
+    END IF;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._named_window(text, text[], timestamp) IS
+    'The window of the forms day (last night: from yesterday to noon; tonight: to six in the '
+    'morning), lately (30 days; the other day: 14), year, and calendar.';
+
+CREATE FUNCTION mnemo._planner_window(
+    p_plain text[],
+    p_now timestamptz,
+    OUT first_place integer,
+    OUT last_place integer,
+    OUT since timestamptz,
+    OUT before timestamptz,
+    OUT label text
+)
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_text text COLLATE "C" := ' ' || array_to_string(p_plain, ' ') || ' ';
+    v_now timestamp := p_now AT TIME ZONE 'UTC';
+    v_found record;
+    v_groups text[];
+    v_ahead boolean;
+    v_window record;
+BEGIN
+    -- Most texts have nothing of which time words are made.
+    IF v_text !~ ('[0-9]|day|night|week|month|year|hour|minute|quarter|morning|afternoon|evening'
+        '|lately|recently| (?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mon|tue|wed|thu|fri)')
+    THEN
+        RETURN;
+    END IF;
+    SELECT f.form, f.pattern, f.start INTO v_found
+      FROM (
+        SELECT t.place, t.form, t.pattern, regexp_instr(v_text, t.pattern) AS start
+          FROM mnemo._time_patterns() AS t
+      ) AS f
+     WHERE f.start > 0
+     ORDER BY f.start, f.place
+     LIMIT 1;
+    IF NOT FOUND OR v_now < timestamp '0001-01-01' THEN
+        RETURN;
+    END IF;
+    v_groups := regexp_match(substr(v_text, v_found.start), '^' || v_found.pattern);
+    v_ahead := CASE
+        WHEN v_groups[1] = 'since' THEN false
+        WHEN v_groups[1] IN ('until', 'till') OR v_groups[2] = 'by' THEN true
+        WHEN v_text ~ mnemo._planner_phrases('past') THEN false
+        WHEN v_text ~ mnemo._planner_phrases('future') THEN true
+        ELSE v_found.form = 'weekday' END;
+    IF v_found.form IN ('date', 'day_month', 'month_day') THEN
+        v_window := mnemo._day_window(v_found.form, v_groups, date_trunc('day', v_now), v_ahead);
+    ELSIF v_found.form = 'month' THEN
+        v_window := mnemo._month_window(v_groups, date_trunc('day', v_now), v_ahead);
+    ELSIF v_found.form = 'weekday' THEN
+        v_window := mnemo._weekday_window(v_groups, date_trunc('day', v_now), v_ahead);
+    ELSIF v_found.form IN ('ago', 'hence', 'back', 'ahead') THEN
+        v_window := mnemo._unit_window(v_found.form, v_groups, v_now);
+    ELSE
+        v_window := mnemo._named_window(v_found.form, v_groups, v_now);
+    END IF;
+    IF v_window.since < timestamp '0001-01-01' OR v_window.before > timestamp '9999-12-31'
+        OR v_window.since IS NULL
+    THEN
+        RETURN;
+    END IF;
+    label := substring(v_text FROM v_found.start
+        FOR regexp_instr(v_text, v_found.pattern, v_found.start, 1, 1) - v_found.start);
+    first_place := length(regexp_replace(left(v_text, v_found.start), '[^ ]+', '', 'g'));
+    last_place := first_place - 1 + length(regexp_replace(label, '[^ ]+', '', 'g'));
+    label := regexp_replace(btrim(label, ' '), '([0-9]{4}) ([0-9]{2}) ([0-9]{2})', E'\\1-\\2-\\3');
+    since := CASE WHEN v_groups[1] IN ('before', 'until', 'till') THEN NULL
+        WHEN v_groups[1] = 'after' THEN v_window.before ELSE v_window.since END AT TIME ZONE 'UTC';
+    before := CASE WHEN v_groups[1] IN ('since', 'after') THEN NULL
+        WHEN v_groups[1] = 'before' THEN v_window.since ELSE v_window.before END AT TIME ZONE 'UTC';
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._planner_window(text[], timestamptz) IS
+    'The window of the first time words among folded words, resolved against p_now in UTC: the '
+    'places of its first and last word, its first instant, the first behind it (NULL for open), '
+    'and the words. since and after leave the end open, before and until the beginning. All NULL '
+    'without time words, and for a time outside the years 1 to 9999.';
+
+-- part: 714_planner_known.sql
+-- What visible memory knows of a text, by look-ups in the term index: so many for each word,
+-- whatever the size of the store. A record counts if retrieval could give it.
+
+CREATE TYPE mnemo._known_phrase AS (
+    sort text,
+    first_place integer,
+    last_place integer,
+    part text,
+    name text,
+    subject text,
+    person boolean
+);
+COMMENT ON TYPE mnemo._known_phrase IS
+    'A phrase of a text that visible memory has as a name or as an attribute (sort): its places '
+    'among the words; the part of the word where it is but a part; as it was looked up; the '
+    'subject that most of the records with this name have; whether that is a person in the '
+    'user''s life.';
+
+CREATE FUNCTION mnemo._known_heads(
+    p_terms bigint[],
+    p_most bigint,
+    p_audiences bigint[],
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz
+)
+RETURNS TABLE (term bigint, weight integer, subject text, kind text, more boolean)
+LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 16
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET enable_sort = off
+SET jit = off
+AS $fn$
+BEGIN
+    RETURN QUERY
+    WITH entry AS MATERIALIZED (
+        SELECT t.term, e.weight, e.memory_id
+          FROM unnest(p_terms) AS t(term)
+          CROSS JOIN unnest(p_audiences) WITH ORDINALITY AS a(audience, place)
+          CROSS JOIN LATERAL (
+            (SELECT p.weight, p.memory_id
+               FROM mnemo.term_posting AS p
+              WHERE p.org_id = p_org_id AND p.key = a.audience # t.term AND a.place <> 4
+              ORDER BY p.weight DESC, p.shortness DESC, p.memory_id DESC
+              LIMIT p_most)
+            UNION ALL
+            (SELECT p.weight, p.memory_id
+               FROM mnemo.term_posting AS p
+              WHERE p.org_id = '*' AND p.key = a.audience # t.term AND a.place = 4
+              ORDER BY p.weight DESC, p.shortness DESC, p.memory_id DESC
+              LIMIT p_most)
+          ) AS e
+    ), seen AS MATERIALIZED (
+        SELECT m.id, m.subject, m.kind
+          FROM mnemo._visible_among(
+                ARRAY(SELECT e.memory_id FROM entry AS e), p_org_id, p_agent_id, p_now) AS m
+         WHERE m.status = 'active' AND m.valid_from <= p_now
+           AND (m.valid_to IS NULL OR m.valid_to > p_now)
+           AND NOT m.tags @> ARRAY['__experience_plan__']
+    )
+    SELECT DISTINCT ON (e.term, s.id) e.term, e.weight, s.subject, s.kind, false
+      FROM entry AS e
+      JOIN seen AS s ON s.id = e.memory_id
+    UNION ALL
+    SELECT e.term, NULL, NULL, NULL, true
+      FROM entry AS e
+      LEFT JOIN seen AS s ON s.id = e.memory_id
+     GROUP BY e.term
+    HAVING count(s.id) = 0 AND count(*) >= p_most;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._known_heads(bigint[], bigint, bigint[], text, text, timestamptz) IS
+    'Of each term the records among the first p_most of each list that the agent may read and that '
+    'are active and valid at p_now; a row with more true for a term without any, whose lists go '
+    'on.';
+
+CREATE FUNCTION mnemo._known_records(
+    p_terms bigint[],
+    p_most bigint,
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz
+)
+RETURNS TABLE (term bigint, weight integer, subject text, kind text)
+LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 16
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_audiences bigint[] := mnemo._audiences(p_org_id, p_agent_id, NULL)
+        || mnemo._delegated_audiences(p_org_id, p_agent_id, NULL, p_now);
+    v_terms bigint[] := p_terms;
+    v_rest bigint[];
+    v_more boolean;
+BEGIN
+    -- Nearly always the first look is enough: lists begin with dead records only where many died.
+    FOR v_factor IN 0 .. 3 LOOP
+        v_rest := '{}';
+        FOR term, weight, subject, kind, v_more IN
+            SELECT h.term, h.weight, h.subject, h.kind, h.more
+              FROM mnemo._known_heads(v_terms,
+                    CASE WHEN v_factor < 3 THEN p_most * 30 ^ v_factor END::bigint, v_audiences,
+                    p_org_id, p_agent_id, p_now) AS h
+        LOOP
+            IF v_more THEN
+                v_rest := v_rest || term;
+            ELSE
+                RETURN NEXT;
+            END IF;
+        END LOOP;
+        EXIT WHEN v_rest = '{}';
+        v_terms := v_rest;
+    END LOOP;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._known_records(bigint[], bigint, text, text, timestamptz) IS
+    'Of each term p_most records or more that the agent may read, active and valid at p_now, those '
+    'of the greatest weight; none only where there is none.';
+
+CREATE FUNCTION mnemo._known_terms(
+    p_terms bigint[],
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz
+)
+RETURNS bigint[]
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN ARRAY(
+    SELECT DISTINCT r.term
+      FROM mnemo._known_records(p_terms, 1, p_org_id, p_agent_id, p_now) AS r
+);
+COMMENT ON FUNCTION mnemo._known_terms(bigint[], text, text, timestamptz) IS
+    'Those of the terms that a record has which the agent may read, active and valid at p_now.';
+
+-- part: 715_planner_topics.sql
+CREATE FUNCTION mnemo._planner_topics(
+    p_text text,
+    p_words text[],
+    p_terms text[],
+    p_taken integer[],
+    p_user boolean
+)
+RETURNS text[]
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_empty text[] := mnemo._function_words() || mnemo._asking_words()
+        || CASE WHEN p_user THEN ARRAY['user'] END;
+    v_names text[] := '{}';
+    v_parts text[] := '{}';
+    v_topics text[];
+BEGIN
+    -- An identifier is one topic, and its parts are none.
+    IF p_text COLLATE "C" ~ '[^ ][_./:@#-][^ ]' THEN
+        SELECT coalesce(array_agg(t.term), '{}') INTO v_names
+          FROM unnest(mnemo._terms(p_text)) AS t(term)
+         WHERE t.term COLLATE "C" ~ '[_./:@#-]';
+        SELECT coalesce(array_agg(t.term), '{}') INTO v_parts
+          FROM unnest(mnemo._terms(array_to_string(v_names, ' '))) AS t(term);
+    END IF;
+    SELECT array_agg(f.topic ORDER BY f.place) INTO v_topics
+      FROM (
+        SELECT DISTINCT ON (w.term COLLATE "C") w.topic, w.place
+          FROM (
+            SELECT n.name AS topic, n.name AS term, n.place
+              FROM unnest(v_names) WITH ORDINALITY AS n(name, place)
+            UNION ALL
+            SELECT mnemo._lower(r.run), CASE r.run WHEN u.word THEN u.term ELSE r.run END,
+                   cardinality(v_names) + u.place + r.place / 10000000.0
+              FROM unnest(p_words, p_terms) WITH ORDINALITY AS u(word, term, place)
+              CROSS JOIN LATERAL unnest(
+                    CASE WHEN octet_length(u.word) = char_length(u.word) THEN ARRAY[u.word]
+                    ELSE mnemo._planner_runs(u.word) END) WITH ORDINALITY AS r(run, place)
+             WHERE u.place <> ALL (p_taken) AND u.term <> ALL (v_parts)
+               AND u.term COLLATE "C" <> ALL (v_empty)
+               AND length(r.run) <= 100
+          ) AS w
+         ORDER BY w.term COLLATE "C", w.place
+      ) AS f;
+    RETURN coalesce(v_topics, '{}');
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._planner_topics(text, text[], text[], integer[], boolean) IS
+    'The topical words of a text in lower case, each once, identifiers first: all words but those '
+    'of _function_words and _asking_words, those at the places p_taken, and words of more than '
+    '100 characters; nor the word user where memory knows the user as a subject (p_user).';
+
+CREATE FUNCTION mnemo._planner_choice(
+    p_topics text[],
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz
+)
+RETURNS text[]
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_known bigint[];
+BEGIN
+    IF cardinality(p_topics) <= 8 THEN
+        RETURN p_topics;
+    END IF;
+    v_known := mnemo._known_terms(
+        ARRAY(
+            SELECT DISTINCT mnemo._hash64(t.term)
+              FROM unnest(p_topics) WITH ORDINALITY AS p(topic, place)
+              CROSS JOIN LATERAL unnest(mnemo._terms(p.topic)) AS t(term)
+             WHERE p.place <= 500 OR p.place > cardinality(p_topics) - 500
+        ), p_org_id, p_agent_id, p_now);
+    RETURN ARRAY(
+        SELECT c.topic
+          FROM (
+            SELECT p.topic, p.place
+              FROM unnest(p_topics) WITH ORDINALITY AS p(topic, place)
+             ORDER BY NOT EXISTS (
+                    SELECT FROM unnest(mnemo._terms(p.topic)) AS t(term)
+                     WHERE mnemo._hash64(t.term) = ANY (v_known)
+                   ), p.place
+             LIMIT 8
+          ) AS c
+         ORDER BY c.place
+    );
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._planner_choice(text[], text, text, timestamptz) IS
+    'At most eight topics, in their order: where there are more, the first of those that visible '
+    'memory knows, then the first of the others.';
+
+CREATE FUNCTION mnemo._planner_query(
+    p_names text[],
+    p_topics text[]
+)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN nullif(array_to_string(
+    ARRAY(
+        SELECT u.word
+          FROM unnest(string_to_array(array_to_string(p_names, ' '), ' ')) WITH ORDINALITY
+               AS u(word, place)
+         WHERE mnemo._lower(u.word) COLLATE "C" <> ALL (mnemo._function_words() || p_topics)
+         ORDER BY u.place
+    ) || p_topics, ' '), '');
+COMMENT ON FUNCTION mnemo._planner_query(text[], text[]) IS
+    'The words of names that are no topics, then the topics, as a query. NULL for none.';
+
+CREATE FUNCTION mnemo._planner_intent(
+    p_plain text[],
+    p_person boolean,
+    p_past boolean
+)
+RETURNS text
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_text text COLLATE "C" := ' ' || array_to_string(p_plain, ' ') || ' ';
+    v_intent text;
+BEGIN
+    FOREACH v_intent IN ARRAY ARRAY['explicit_recall', 'personal_recommendation', 'comparison',
+        'prior_event_reference']
+    LOOP
+        IF v_text ~ mnemo._planner_phrases(v_intent)
+            OR v_intent = 'prior_event_reference' AND p_past
+        THEN
+            RETURN v_intent;
+        END IF;
+    END LOOP;
+    RETURN CASE WHEN p_person THEN 'relationship_reference' ELSE 'ambient' END;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._planner_intent(text[], boolean, boolean) IS
+    'The first intent, in the order of precedence, that a phrase among folded words tells, a '
+    'person in the user''s life or time words for the past; else ambient.';
+
+-- part: 716_planner_grams.sql
+CREATE FUNCTION mnemo._planner_grams(
+    p_plain text[],
+    p_terms text[]
+)
+RETURNS TABLE (
+    sort text,
+    first_place integer,
+    last_place integer,
+    part text,
+    name text
+)
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE ROWS 100
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_last integer := cardinality(p_terms);
+    v_empty text[] := mnemo._function_words();
+BEGIN
+    RETURN QUERY
+    WITH word AS MATERIALIZED (
+        SELECT t.place::integer AS place, t.word, t.word COLLATE "C" = ANY (v_empty) AS empty
+          FROM unnest(p_terms) WITH ORDINALITY AS t(word, place)
+         WHERE t.place <= 500 OR t.place > v_last - 500
+    )
+    -- A name never begins with an article or a possessive, nor ends with the s of a genitive or
+    -- another function word.
+    SELECT 'name', w.place, w.place + n.length - 1, NULL::text,
+           array_to_string(p_terms[w.place:w.place + n.length - 1], ' ')
+      FROM word AS w
+      CROSS JOIN generate_series(1, least(6, v_last + 1 - w.place)) AS n(length)
+     WHERE w.word <> ALL (ARRAY['my', 'our', 'your', 'his', 'her', 'their', 'the', 'a', 'an', 's'])
+       AND p_terms[w.place + n.length - 1] <> ALL (v_empty) AND (n.length > 1 OR w.word <> 'user')
+    UNION ALL
+    -- In scripts without spaces a name is any part of a run.
+    SELECT DISTINCT 'name', w.place, w.place, p.part, p.part
+      FROM word AS w
+      CROSS JOIN LATERAL unnest(mnemo._planner_runs(w.word)) AS r(run)
+      CROSS JOIN generate_series(1, length(r.run) - 1) AS f(first)
+      CROSS JOIN generate_series(2, least(8, length(r.run) + 1 - f.first)) AS n(length)
+      CROSS JOIN LATERAL (SELECT substr(r.run, f.first, n.length) AS part) AS p
+     WHERE w.place <= 16 AND octet_length(w.word) > char_length(w.word)
+       AND r.run COLLATE "C" ~ ('^[' || mnemo._unicode_unspaced() || ']')
+       AND p.part <> w.word
+    UNION ALL
+    SELECT DISTINCT 'attribute', w.place, w.place + n.length - 1, NULL::text,
+           mnemo._canonical_predicate(v.name)
+      FROM word AS w
+      CROSS JOIN generate_series(1, least(4, v_last + 1 - w.place)) AS n(length)
+      CROSS JOIN LATERAL (VALUES
+            (array_to_string(p_plain[w.place:w.place + n.length - 1], '_')),
+            (array_to_string(p_terms[w.place:w.place + n.length - 1], '_'))
+      ) AS v(name)
+     WHERE w.place <= 64 AND NOT w.empty AND NOT p_terms[w.place:w.place + n.length - 1] && v_empty
+       AND v.name COLLATE "C" ~ '[a-z0-9]';
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._planner_grams(text[], text[]) IS
+    'What memory may have as a name or an attribute of the words of a text, given folded and as '
+    'terms: names of at most six words, in scripts without spaces also of 2 to 8 characters within '
+    'one of the first 16 words; attributes of at most four, none empty, of the first 64 words. Of '
+    'more than 1,000 words the first and the last 500 are read.';
+
+CREATE FUNCTION mnemo._planner_known(
+    p_plain text[],
+    p_terms text[],
+    p_others text[],
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz
+)
+RETURNS mnemo._known_phrase[]
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+SET jit = off
+AS $fn$
+BEGIN
+    RETURN ARRAY(
+        WITH phrase AS MATERIALIZED (
+            SELECT f.sort, f.first_place, f.last_place, f.part, f.name,
+                   CASE f.sort WHEN 'name' THEN mnemo._name_term(f.name)
+                   ELSE mnemo._attribute_term(f.name) END AS term
+              FROM (
+                SELECT g.sort, g.first_place, g.last_place, g.part, g.name
+                  FROM mnemo._planner_grams(p_plain, p_terms) AS g
+                UNION ALL
+                SELECT 'name', 1 - o.place::integer, 1 - o.place::integer, NULL, o.name
+                  FROM unnest(p_others) WITH ORDINALITY AS o(name, place)
+              ) AS f
+        ), part AS (
+            -- Records whose subject it is come first, else those that give it as another name.
+            SELECT r.term, r.subject, coalesce(r.weight = 30, false) AS own, count(*) AS records,
+                   bool_or(coalesce(r.kind IN ('relationship', 'relationship_preference'), false))
+                   AS person
+              FROM mnemo._known_records(
+                    ARRAY(SELECT DISTINCT p.term FROM phrase AS p), 8, p_org_id, p_agent_id, p_now
+                   ) AS r
+             GROUP BY 1, 2, 3
+        ), known AS (
+            SELECT DISTINCT ON (p.term) p.term, p.person,
+                   CASE WHEN p.most THEN p.subject END AS subject,
+                   p.most OR p.subjects <= 2 AS telling
+              FROM (
+                SELECT c.term, c.subject, c.own, c.records, c.person,
+                       count(*) OVER (PARTITION BY c.term) AS subjects,
+                       c.own OR c.records * 2 > sum(c.records) OVER (PARTITION BY c.term) AS most
+                  FROM part AS c
+              ) AS p
+             ORDER BY p.term, p.own DESC, p.records DESC, p.subject COLLATE "C"
+        )
+        SELECT ROW(p.sort, p.first_place, p.last_place, p.part, p.name, k.subject, k.person)
+               ::mnemo._known_phrase
+          FROM phrase AS p
+          JOIN known AS k ON k.term = p.term
+         WHERE k.telling OR p.sort = 'attribute'
+         ORDER BY p.last_place - p.first_place DESC, length(p.part) DESC NULLS FIRST, p.first_place,
+               p.name COLLATE "C"
+    );
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._planner_known(text[], text[], text[], text, text, timestamptz) IS
+    'The names and attributes that visible memory has, among the words of a text, longest first; '
+    'and of the names p_others those that it has, at places 0, -1 and so on. subject is NULL '
+    'where no subject has most of the records with a name; a name of three subjects and more is '
+    'left out then.';
+
+-- part: 718_planner_entities.sql
+-- Who and what a text names, as memory knows it.
+
+CREATE FUNCTION mnemo._planner_surface(
+    p_text text,
+    p_words text[]
+)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN left(coalesce(
+    CASE WHEN octet_length(p_text) = char_length(p_text) THEN
+        mnemo._squeeze(substring(p_text COLLATE "C" FROM
+            '(?:^|[^A-Za-z0-9])(' || array_to_string(p_words, '[^A-Za-z0-9]+')
+                || ')(?![A-Za-z0-9])'))
+    END,
+    array_to_string(p_words, ' ')
+), 256);
+COMMENT ON FUNCTION mnemo._planner_surface(text, text[]) IS
+    'Successive words as they stand in an ASCII text, with what is between them; of other text the '
+    'words. At most 256 characters.';
+
+CREATE FUNCTION mnemo._planner_entities(
+    p_text text,
+    p_words text[],
+    p_terms text[],
+    p_known mnemo._known_phrase[],
+    OUT entities jsonb,
+    OUT taken integer[],
+    OUT person boolean,
+    OUT user_subject text
+)
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_name record;
+    v_first integer;
+    v_used integer[] := '{}';
+    v_parts text[] := '{}';
+    v_partner text;
+BEGIN
+    entities := '[]';
+    taken := '{}';
+    person := p_terms && mnemo._relation_words();
+    FOR v_name IN
+        SELECT n.first_place, n.last_place, n.part, n.subject, n.person
+          FROM unnest(p_known) WITH ORDINALITY AS n
+         WHERE n.sort = 'name'
+         ORDER BY n.first_place > 0, CASE WHEN n.first_place <= 0 THEN -n.first_place END,
+               n.ordinality
+    LOOP
+        IF v_name.first_place = 0 THEN
+            user_subject := v_name.subject;
+        ELSIF v_name.first_place < 0 THEN
+            v_partner := coalesce(v_partner, v_name.subject);
+        END IF;
+        CONTINUE WHEN v_name.first_place <= 0
+            OR v_name.part IS NULL
+                AND (v_name.first_place = ANY (v_used) OR v_name.last_place = ANY (v_used))
+            OR EXISTS (
+                SELECT FROM unnest(v_parts) AS p(part) WHERE strpos(p.part, v_name.part) > 0);
+        v_first := v_name.first_place;
+        IF v_name.part IS NULL THEN
+            v_first := v_first - CASE WHEN v_first - 1 <> ALL (v_used)
+                AND p_terms[v_first - 1] IN ('my', 'our', 'your', 'his', 'her', 'their')
+                THEN 1 ELSE 0 END;
+            v_used := v_used || ARRAY(SELECT generate_series(v_first, v_name.last_place));
+        ELSE
+            v_parts := v_parts || v_name.part;
+        END IF;
+        -- What is the user's own has a name, and nobody else stands behind it.
+        IF v_name.subject = user_subject THEN
+            v_name.subject := NULL;
+        ELSIF v_name.subject IS NOT NULL THEN
+            person := person OR v_name.person;
+            IF v_name.part IS NULL THEN
+                taken := taken || ARRAY(SELECT generate_series(v_first, v_name.last_place));
+            END IF;
+        END IF;
+        CONTINUE WHEN v_name.subject IS NOT NULL AND entities @> jsonb_build_array(
+            jsonb_build_object('canonical', v_name.subject));
+        entities := entities || jsonb_build_object('canonical', v_name.subject, 'surface',
+            coalesce(v_name.part,
+                mnemo._planner_surface(p_text, p_words[v_first:v_name.last_place])));
+    END LOOP;
+    IF v_partner IS NOT NULL AND NOT person
+        AND NOT entities @? 'strict $[*] ? (@.canonical != null)'
+    THEN
+        entities := jsonb_build_object('canonical', v_partner, 'surface', (
+                SELECT w.word FROM unnest(p_words, p_terms) AS w(word, term)
+                 WHERE mnemo._pronoun_partners(w.term) IS NOT NULL LIMIT 1))
+            || entities;
+        person := true;
+    END IF;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._planner_entities(text, text[], text[], mnemo._known_phrase[]) IS
+    'The known names in a text, the longest first, none inside another, with what they stand for '
+    '(NULL for names of several subjects and of the user''s own things), each subject once; she '
+    'or he is the user''s partner where the text names nobody. taken: the places of the words '
+    'that stand for a subject. person: whether there is a person in the user''s life. '
+    'user_subject: the subject that stands for the user; NULL where memory has none.';
+
+
+-- part: 719_plan_retrieval.sql
+CREATE FUNCTION mnemo._planner_hint(
+    p_predicates text[],
+    p_subject text,
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz
+)
+RETURNS text
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_known bigint[];
+BEGIN
+    IF p_subject IS NULL OR p_predicates = '{}' THEN
+        RETURN p_predicates[1];
+    END IF;
+    v_known := mnemo._known_terms(
+        ARRAY(
+            SELECT mnemo._pair_term(mnemo._fold_name(p_subject), p.predicate)
+              FROM unnest(p_predicates) AS p(predicate)
+        ), p_org_id, p_agent_id, p_now);
+    RETURN (
+        SELECT p.predicate
+          FROM unnest(p_predicates) WITH ORDINALITY AS p(predicate, place)
+         WHERE mnemo._pair_term(mnemo._fold_name(p_subject), p.predicate) = ANY (v_known)
+         ORDER BY p.place
+         LIMIT 1
+    );
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._planner_hint(text[], text, text, text, timestamptz) IS
+    'The first of the predicates that visible memory has of the subject, the first of all without '
+    'a subject; NULL for none.';
+
+CREATE FUNCTION mnemo._planned(
+    p_text text,
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz
+)
+RETURNS jsonb
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_read record;
+    v_window record;
+    v_known mnemo._known_phrase[];
+    v_found record;
+    v_subject text;
+    v_predicates text[];
+    v_hint text;
+    v_intent text;
+    v_topics text[];
+    v_subjects text[];
+    v_names text[];
+    v_pronoun text;
+    -- An expired record stays so, whatever time is asked for.
+    v_live timestamptz := greatest(p_now, statement_timestamp());
+BEGIN
+    SELECT * INTO v_read FROM mnemo._planner_read(p_text);
+    SELECT * INTO v_window FROM mnemo._planner_window(v_read.plain, p_now);
+    IF v_read.words = '{}' THEN
+        RETURN '{}';
+    END IF;
+    v_known := mnemo._planner_known(v_read.plain, v_read.terms,
+        'user'::text || (SELECT mnemo._pronoun_partners(t.term) AS names
+                           FROM unnest(v_read.terms) AS t(term)
+                          WHERE mnemo._pronoun_partners(t.term) IS NOT NULL LIMIT 1),
+        p_org_id, p_agent_id, v_live);
+    SELECT * INTO v_found FROM mnemo._planner_entities(
+        p_text, v_read.words, v_read.terms, v_known);
+    v_intent := mnemo._planner_intent(v_read.plain, v_found.person,
+        coalesce(v_window.before <= p_now, false));
+    v_topics := mnemo._planner_topics(p_text, v_read.words, v_read.terms,
+        v_found.taken || mnemo._timeless(v_read.plain, v_window.first_place, v_window.last_place),
+        v_found.user_subject IS NOT NULL);
+    v_pronoun := CASE WHEN v_found.user_subject IS NOT NULL THEN
+        (SELECT w.word FROM unnest(v_read.words, v_read.plain) AS w(word, plain)
+          WHERE w.plain = ANY (mnemo._first_persons()) LIMIT 1) END;
+    IF v_found.entities = '[]' AND v_topics <@ mnemo._calendar_words() THEN
+        -- Nothing but time, or nothing at all: then all that is known of the user is asked for.
+        IF v_pronoun IS NOT NULL
+            AND (v_intent = 'explicit_recall' OR v_window.label IS NOT NULL)
+        THEN
+            v_found.entities := jsonb_build_array(jsonb_build_object(
+                'surface', v_pronoun, 'canonical', v_found.user_subject));
+        ELSIF v_topics = '{}' AND v_window.label IS NOT NULL THEN
+            v_topics := ARRAY[v_window.label];
+        ELSIF v_topics = '{}' THEN
+            RETURN '{}';
+        END IF;
+    END IF;
+    v_topics := mnemo._planner_choice(v_topics, p_org_id, p_agent_id, v_live);
+    SELECT array_agg(coalesce(e.value ->> 'canonical', e.value ->> 'surface') ORDER BY e.place),
+           array_agg(e.value ->> 'canonical') FILTER (WHERE e.value ->> 'canonical' <> '')
+      INTO v_names, v_subjects
+      FROM jsonb_array_elements(v_found.entities) WITH ORDINALITY AS e(value, place)
+     WHERE e.place <= 5;
+    v_predicates := ARRAY(SELECT k.name FROM unnest(v_known) AS k WHERE k.sort = 'attribute');
+    v_subject := CASE WHEN cardinality(v_subjects) = 1 THEN v_subjects[1]
+        WHEN v_subjects IS NULL AND v_pronoun IS NOT NULL AND NOT v_found.person
+        THEN v_found.user_subject END;
+    v_hint := mnemo._planner_hint(v_predicates, v_subject, p_org_id, p_agent_id, v_live);
+    RETURN jsonb_build_object(
+        'requires_memory', true,
+        'confidence', CASE
+            WHEN v_names IS NOT NULL OR v_intent = 'explicit_recall' OR v_found.person
+            THEN 0.85 ELSE 0.6 END,
+        'intent', v_intent,
+        'entities', v_found.entities,
+        'topics', to_jsonb(v_topics),
+        'predicates', to_jsonb(v_predicates),
+        'lexical_queries', to_jsonb(array_remove(ARRAY[
+            mnemo._planner_query(v_names, v_topics), mnemo._planner_query('{}', v_topics),
+            mnemo._planner_query(v_names, '{}')], NULL)),
+        'subject_hint', CASE WHEN v_hint IS NOT NULL THEN v_subject END,
+        'predicate_hint', v_hint,
+        'temporal', CASE WHEN v_window.label IS NOT NULL THEN jsonb_build_object(
+            'after', mnemo._instant_text(v_window.since),
+            'before', mnemo._instant_text(v_window.before),
+            'label', v_window.label) END
+    );
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._planned(text, text, text, timestamptz) IS
+    'What a text wants from the memory that the agent may read: the fields of a retrieval plan; '
+    'none for a text that wants nothing.';
+
+CREATE FUNCTION mnemo._turn_problem(
+    p_parameter text,
+    p_value bigint
+)
+RETURNS mnemo._problem
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN (p_value >= 0) IS NOT TRUE THEN mnemo._argument(
+    p_parameter,
+    p_parameter || ' must be an integer from 0 to 9223372036854775807; got '
+        || coalesce(p_value::text, 'NULL'),
+    'number the turns of a conversation and the plans of a turn from 0'
+) END;
+COMMENT ON FUNCTION mnemo._turn_problem(text, bigint) IS
+    'The problem of a number of a turn or of a generation that is NULL or negative; NULL for none.';
+
+CREATE FUNCTION mnemo.plan_retrieval(
+    p_text text,
+    p_agent_id text DEFAULT NULL,
+    p_org_id text DEFAULT NULL,
+    p_turn_id bigint DEFAULT 0,
+    p_generation bigint DEFAULT 0,
+    p_now timestamptz DEFAULT now()
+)
+RETURNS jsonb
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_caller record;
+BEGIN
+    SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
+    PERFORM mnemo._raise_problem(mnemo._first_problem(ARRAY[
+        CASE WHEN p_text IS NULL THEN mnemo._argument('p_text',
+            'p_text must not be NULL', 'a blank text gives a plan that searches nothing') END,
+        mnemo._turn_problem('p_turn_id', p_turn_id),
+        mnemo._turn_problem('p_generation', p_generation),
+        CASE WHEN p_now IS NULL THEN mnemo._argument('p_now',
+            'p_now must not be NULL', 'leave it out for the time of the transaction') END,
+        mnemo._time_problem('p_now', p_now),
+        mnemo._length_problem('p_text', p_text, 100000)
+    ]));
+    RETURN mnemo._retrieval_plan(
+        mnemo._planned(p_text, v_caller.org_id, v_caller.agent_id, p_now)
+        || jsonb_build_object(
+            'turn_id', p_turn_id,
+            'generation', p_generation,
+            'source_transcript_hash', mnemo._stable_hash(p_text)
+        ));
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.plan_retrieval(text, text, text, bigint, bigint, timestamptz) IS
+    'The retrieval plan of a text, made by rules without a model: the same text, memory and time '
+    'give the same plan. entities: the names that the memory which the acting agent may read has '
+    'for subjects, entities and aliases, found as whole words of at most six, longest first, with '
+    'the subject that they stand for. topics: the other words, but for function words and words '
+    'of asking, eight at most; of longer texts those that this memory knows come first. '
+    'predicates: those of this memory that the text names. temporal: the first time words as a '
+    'window in UTC relative to p_now; weeks begin on Monday. lexical_queries: names and topics, '
+    'topics, names. intent: explicit_recall, personal_recommendation, comparison, '
+    'prior_event_reference, relationship_reference or ambient, in this precedence; confidence '
+    '0.85 with a known name, a person in the user''s life or explicit recall, else 0.6. A text '
+    'without topic and name, a blank one too, gives a plan that searches nothing. English word '
+    'lists; words of other languages are topics. p_turn_id, p_generation: of the plan, from 0. '
+    'p_now moves only the window and what is not valid or expired by then. NULL is refused. '
+    'Errors: 42501 access; 22023 NULL, a negative number, a time that is infinite or not before '
+    'the year 10000; 54000 over 100,000 characters.';
+
+-- part: 720_memory_map.sql
+-- All that the map reads of an agent's own records: the heap would cost ten times as much. No other
+-- query says that there is a subject or a predicate, so none is led here.
+CREATE INDEX memory_map_idx
+    ON mnemo.memory (org_id, origin_org_id, agent_id, subject, predicate)
+    INCLUDE (expires_at, valid_from, valid_to)
+    WHERE deleted_at IS NULL AND NOT quarantined AND status = 'active'
+        AND consolidation_state IN ('raw', 'active', 'pending', 'consolidated')
+        AND NOT tags @> ARRAY['__experience_plan__']
+        AND (subject IS NOT NULL OR predicate IS NOT NULL);
+
+CREATE FUNCTION mnemo._map_line(
+    p_name text,
+    p_values text[],
+    p_limit bigint,
+    p_length bigint
+)
+RETURNS text
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_line text := p_name || ': ' || p_values[1];
+    v_more text;
+    v_shown integer := 1;
+BEGIN
+    -- As many as fit together with the word of those that do not.
+    FOR v_place IN 2 .. least(cardinality(p_values), p_limit) LOOP
+        v_more := CASE WHEN v_place < cardinality(p_values)
+            THEN format(', and %s more', cardinality(p_values) - v_place) ELSE '' END;
+        EXIT WHEN length(v_line || ', ' || p_values[v_place] || v_more) > p_length;
+        v_line := v_line || ', ' || p_values[v_place];
+        v_shown := v_place;
+    END LOOP;
+    RETURN v_line || CASE WHEN v_shown < cardinality(p_values)
+        THEN format(', and %s more', cardinality(p_values) - v_shown) ELSE '' END;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._map_line(text, text[], bigint, bigint) IS
+    'A line of mnemo.memory_map: the first p_limit values, at least one, as long as the line has '
+    'at most p_length characters, and how many more there are. NULL without values.';
+
+CREATE FUNCTION mnemo._map_values(
+    p_names text[],
+    p_records bigint[]
+)
+RETURNS text[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ARRAY(
+    SELECT CASE WHEN length(n.name) > 40 THEN left(n.name, 37) || '...' ELSE n.name END
+           || ' (' || n.records || ')'
+      FROM unnest(p_names, p_records) AS n(name, records)
+     ORDER BY n.records DESC, n.name COLLATE "C"
+);
+COMMENT ON FUNCTION mnemo._map_values(text[], bigint[]) IS
+    'Names with their numbers of records as mnemo.memory_map shows them, in its order; of names of '
+    'more than 40 characters the first 37.';
+
+CREATE FUNCTION mnemo._memory_map(
+    p_limit bigint,
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz
+)
+RETURNS text
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+DECLARE
+    v_abouts text[];
+    v_attributes text[];
+    v_about text;
+    v_attribute text;
+    v_room bigint;
+BEGIN
+    WITH seen AS MATERIALIZED (
+        SELECT s.subject, s.predicate, count(*) AS records
+          FROM (
+            SELECT m.subject, m.predicate, m.status, m.valid_from, m.valid_to
+              FROM mnemo._visible_own(p_org_id, p_agent_id, p_now) AS m
+             WHERE NOT m.tags @> ARRAY['__experience_plan__']
+            UNION ALL
+            SELECT m.subject, m.predicate, m.status, m.valid_from, m.valid_to
+              FROM mnemo._visible_public(p_org_id, p_agent_id, p_now) AS m
+             WHERE NOT m.tags @> ARRAY['__experience_plan__']
+            UNION ALL
+            SELECT m.subject, m.predicate, m.status, m.valid_from, m.valid_to
+              FROM mnemo._visible_granted(p_org_id, p_agent_id, p_now) AS m
+             WHERE NOT m.tags @> ARRAY['__experience_plan__']
+            UNION ALL
+            SELECT m.subject, m.predicate, m.status, m.valid_from, m.valid_to
+              FROM mnemo._visible_delegated(p_org_id, p_agent_id, p_now) AS m
+             WHERE NOT m.tags @> ARRAY['__experience_plan__']
+            UNION ALL
+            SELECT m.subject, m.predicate, m.status, m.valid_from, m.valid_to
+              FROM mnemo._visible_global(p_now) AS m
+             WHERE NOT m.tags @> ARRAY['__experience_plan__']
+          ) AS s
+         WHERE s.status = 'active' AND s.valid_from <= p_now
+           AND (s.valid_to IS NULL OR s.valid_to > p_now)
+           AND (s.subject IS NOT NULL OR s.predicate IS NOT NULL)
+         GROUP BY s.subject, s.predicate
+    )
+    SELECT mnemo._map_values(a.names, a.records), mnemo._map_values(b.names, b.records)
+      INTO v_abouts, v_attributes
+      FROM (
+        SELECT array_agg(c.name) AS names, array_agg(c.records) AS records
+          FROM (SELECT s.subject AS name, sum(s.records)::bigint AS records
+                  FROM seen AS s WHERE s.subject IS NOT NULL GROUP BY s.subject) AS c
+      ) AS a
+      CROSS JOIN (
+        SELECT array_agg(c.name) AS names, array_agg(c.records) AS records
+          FROM (SELECT s.predicate AS name, sum(s.records)::bigint AS records
+                  FROM seen AS s WHERE s.predicate IS NOT NULL GROUP BY s.predicate) AS c
+      ) AS b;
+    -- 29 characters a value of one line hold 40 names of both lines below 300 tokens. What one line
+    -- leaves of its half is the other's.
+    v_room := p_limit * 29;
+    v_about := mnemo._map_line('about', v_abouts, p_limit, v_room);
+    v_attribute := mnemo._map_line('attribute', v_attributes, p_limit, v_room);
+    RETURN array_to_string(ARRAY[
+        mnemo._map_line('about', v_abouts, p_limit,
+            greatest(v_room / 2, v_room - coalesce(length(v_attribute), 0))),
+        mnemo._map_line('attribute', v_attributes, p_limit,
+            greatest(v_room / 2, v_room - coalesce(length(v_about), 0)))
+    ], E'\n');
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._memory_map(bigint, text, text, timestamptz) IS
+    'As mnemo.memory_map, for an agent that has been checked.';
+
+CREATE FUNCTION mnemo.memory_map(
+    p_limit bigint DEFAULT 40,
+    p_agent_id text DEFAULT NULL,
+    p_org_id text DEFAULT NULL
+)
+RETURNS text
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_caller record;
+BEGIN
+    SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
+    PERFORM mnemo._raise_problem(mnemo._limit_problem(p_limit));
+    RETURN mnemo._memory_map(
+        p_limit, v_caller.org_id, v_caller.agent_id, statement_timestamp());
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.memory_map(bigint, text, text) IS
+    'What the memory that the acting agent may read is about, to be shown to a language model, '
+    'which then names subjects and attributes right: a line about: value (records), ... of the '
+    'subjects and a line attribute: value (records), ... of the predicates, most frequent first, '
+    'then by the bytes of the name. Each line has p_limit values at most (1 to 1000, 40 by '
+    'default) and ends with , and N more where there are more. Bounded whatever the names: those '
+    'of more than 40 characters are cut to 37 and three dots, and both lines together have at '
+    'most 29 characters a value of the limit, 290 tokens of 4 characters at 40, but always one '
+    'value each. Counts what retrieval could give: records that are live, active and valid now, '
+    'and no plans. A line without values is left out; empty where there is nothing. Errors: 42501 '
+    'access, 22023 a limit out of range.';
+
 -- part: 725_related_words.sql
 -- Related words of everyday English: a question says barista, the record coffee and drink. The
 -- entry of a word lists the words that a record about the same thing is likely to have; all are

@@ -12,6 +12,7 @@ CREATE TYPE mnemo._retrieval_rules AS (
     least_evidence double precision,
     least_of_kind double precision,
     relative_evidence double precision,
+    content_evidence double precision,
     person_alone double precision,
     other_evidence double precision,
     other_factor double precision,
@@ -24,7 +25,7 @@ COMMENT ON TYPE mnemo._retrieval_rules IS 'The numbers of mnemo._retrieval_rules
 CREATE FUNCTION mnemo._retrieval_rules()
 RETURNS mnemo._retrieval_rules
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN ROW(64, 64, 60, 2, 0.5, 0.4, 0.12, 0.45, 0.5, 0.5, 0.3, 1.3, 0.3, 0.7)
+RETURN ROW(64, 64, 60, 2, 0.5, 0.41, 0.12, 0.6, 0.7, 0.5, 0.5, 0.3, 1.3, 0.3, 0.7)
     ::mnemo._retrieval_rules;
 COMMENT ON FUNCTION mnemo._retrieval_rules() IS
     'The numbers by which plans are executed. list_cap: entries read of each list; candidates: '
@@ -32,6 +33,7 @@ COMMENT ON FUNCTION mnemo._retrieval_rules() IS
     'others have 1; semantic_evidence: similarity from which a record needs no words; '
     'least_evidence, least_of_kind, relative_evidence: share of a query''s words that a record '
     'must answer, the same where kinds are asked for, and share of what the best record answers; '
+    'content_evidence: factor of the evidence of a word that stands in the content alone; '
     'person_alone: factor of the evidence of a record that answers nothing but the name of a '
     'query that asks for more; other_evidence, other_factor: factors for records about and naming '
     'somebody else than the query; own_factor: for records about whom it means; weak_factor: for '
@@ -44,6 +46,7 @@ CREATE TYPE mnemo._asked AS (
     evidences double precision[],
     lists bigint[],
     list_scores double precision[],
+    list_slots integer[],
     rankings integer[],
     ranking_slots integer[],
     factors double precision[],
@@ -59,7 +62,8 @@ CREATE TYPE mnemo._asked AS (
 );
 COMMENT ON TYPE mnemo._asked IS
     'What a plan asks for. terms, slots, scores, evidences: the terms that answer slots, with idf '
-    'times factor and what a hit is evidence of; lists, list_scores: the lists to read; rankings, '
+    'times factor and what a hit is evidence of; lists, list_scores, list_slots: the lists to '
+    'read; rankings, '
     'ranking_slots, factors, asks: which slots a ranking adds up, and whether a hit is evidence; '
     'admits: the rankings whose evidence admits; persons: the slots that names are in; preferred: '
     'whether some subject ranks first; meant: whether the plan means it, by name or pronoun; '

@@ -49,7 +49,7 @@ BEGIN
         SELECT DISTINCT array_to_string(w.words[p.place : p.place + n.more], ' ') COLLATE "C"
           FROM unnest(p_texts) AS t(text)
           CROSS JOIN LATERAL (
-            SELECT string_to_array(mnemo._fold_phrase(t.text), ' ') AS words
+            SELECT string_to_array(mnemo._fold_phrase(t.text), ' ') AS words OFFSET 0
           ) AS w
           CROSS JOIN LATERAL generate_subscripts(w.words, 1) AS p(place)
           CROSS JOIN generate_series(0, 2) AS n(more)

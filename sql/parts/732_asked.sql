@@ -195,21 +195,27 @@ BEGIN
       INTO v_asked.scores, v_asked.average_length
       FROM mnemo._inverse_frequencies(v_asked.terms, p_org_id) AS f
       CROSS JOIN LATERAL unnest(f.idfs, v_factors) WITH ORDINALITY AS i(idf, factor, place);
-    SELECT array_agg(l.term), array_agg(l.score) INTO v_asked.lists, v_asked.list_scores
+    -- Records about whom the plan means rank before others with the same words: so do their lists.
+    SELECT array_agg(l.term), array_agg(l.score), array_agg(l.slot)
+      INTO v_asked.lists, v_asked.list_scores, v_asked.list_slots
       FROM (
-        SELECT o.term, max(o.score) AS score
+        SELECT DISTINCT ON (o.term) o.term, o.score, o.slot
           FROM (
-            SELECT t.term, t.score
-              FROM unnest(v_asked.terms, v_asked.scores, v_reads) AS t(term, score, reads)
+            SELECT t.term, t.slot, t.score * CASE
+                       WHEN NOT v_asked.preferred OR t.slot >= 9000 THEN 1
+                       WHEN t.term = ANY (v_own) THEN v_rules.own_factor
+                       ELSE v_rules.other_factor END AS score
+              FROM unnest(v_asked.terms, v_asked.slots, v_asked.scores, v_reads)
+                AS t(term, slot, score, reads)
              WHERE t.reads
             UNION ALL
-            SELECT mnemo._own_term(w.about, t.term), t.score
+            SELECT mnemo._own_term(w.about, t.term), t.slot, t.score * v_rules.own_factor
               FROM unnest(v_asked.terms, v_asked.slots, v_asked.scores, v_reads)
                 AS t(term, slot, score, reads)
               CROSS JOIN unnest(v_own) AS w(about)
              WHERE t.reads AND t.slot < 9000
           ) AS o
-         GROUP BY o.term
+         ORDER BY o.term, o.score DESC, o.slot
       ) AS l;
     RETURN v_asked;
 END

@@ -46,37 +46,60 @@ DECLARE
     v_queries bigint := jsonb_array_length(p_plan -> 'lexical_queries');
 BEGIN
     RETURN QUERY
-    WITH entry AS (
-        SELECT a.place, a.audience, e.memory_id,
-               mnemo._term_score(l.score, e.weight, -e.shortness, v_average) AS part
-          FROM unnest(p_asked.lists, p_asked.list_scores) AS l(term, score)
+    WITH head AS MATERIALIZED (
+        SELECT l.slot, a.place, a.audience, e.ids, e.parts
+          FROM unnest(p_asked.lists, p_asked.list_scores, p_asked.list_slots)
+            AS l(term, score, slot)
           CROSS JOIN unnest(p_audiences, p_places) AS a(audience, place)
           CROSS JOIN LATERAL (
-            SELECT p.weight, p.shortness, p.memory_id
-              FROM mnemo.term_posting AS p
-             WHERE p.org_id = p_org_id AND p.key = a.audience # l.term
-             ORDER BY p.weight DESC, p.shortness DESC, p.memory_id DESC
-             LIMIT v_cap
+            SELECT array_agg(h.memory_id) AS ids,
+                   array_agg(mnemo._term_score(l.score, h.weight, -h.shortness, v_average)) AS parts
+              FROM (
+                SELECT p.weight, p.shortness, p.memory_id
+                  FROM mnemo.term_posting AS p
+                 WHERE p.org_id = p_org_id AND p.key = a.audience # l.term
+                 ORDER BY p.weight DESC, p.shortness DESC, p.memory_id DESC
+                 LIMIT v_cap
+              ) AS h
           ) AS e
          WHERE a.place <> 4
         UNION ALL
-        SELECT a.place, a.audience, e.memory_id,
-               mnemo._term_score(l.score, e.weight, -e.shortness, v_average)
-          FROM unnest(p_asked.lists, p_asked.list_scores) AS l(term, score)
+        SELECT l.slot, a.place, a.audience, e.ids, e.parts
+          FROM unnest(p_asked.lists, p_asked.list_scores, p_asked.list_slots)
+            AS l(term, score, slot)
           CROSS JOIN unnest(p_audiences, p_places) AS a(audience, place)
           CROSS JOIN LATERAL (
-            SELECT p.weight, p.shortness, p.memory_id
-              FROM mnemo.term_posting AS p
-             WHERE p.org_id = '*' AND p.key = a.audience # l.term
-             ORDER BY p.weight DESC, p.shortness DESC, p.memory_id DESC
-             LIMIT v_cap
+            SELECT array_agg(h.memory_id) AS ids,
+                   array_agg(mnemo._term_score(l.score, h.weight, -h.shortness, v_average)) AS parts
+              FROM (
+                SELECT p.weight, p.shortness, p.memory_id
+                  FROM mnemo.term_posting AS p
+                 WHERE p.org_id = '*' AND p.key = a.audience # l.term
+                 ORDER BY p.weight DESC, p.shortness DESC, p.memory_id DESC
+                 LIMIT v_cap
+              ) AS h
           ) AS e
          WHERE a.place = 4
+    ), entry AS (
+        -- Who is not in the head of a long list may still have as much as its last entry: only
+        -- what an entry has beyond it tells records apart.
+        SELECT t.slot, t.place, t.audience, e.memory_id, greatest(e.part - t.tail, 0) AS part
+          FROM (
+            SELECT h.slot, h.place, h.audience, h.ids, h.parts,
+                   max(coalesce(h.parts[v_cap], 0)) OVER (PARTITION BY h.place, h.slot) AS tail
+              FROM head AS h
+             WHERE h.ids IS NOT NULL
+          ) AS t
+          CROSS JOIN LATERAL unnest(t.ids, t.parts) AS e(memory_id, part)
     ), chosen AS MATERIALIZED (
         SELECT m.org_id, m.id, m.kind, m.confidence, m.source_type, m.valid_from
           FROM (
             SELECT e.place, e.audience, e.memory_id, mnemo._round_score(sum(e.part)) AS reach
-              FROM entry AS e
+              FROM (
+                SELECT i.place, i.audience, i.memory_id, max(i.part) AS part
+                  FROM entry AS i
+                 GROUP BY i.place, i.audience, i.memory_id, i.slot
+              ) AS e
              GROUP BY e.place, e.audience, e.memory_id
              ORDER BY reach DESC, e.memory_id DESC
           ) AS s
@@ -108,7 +131,10 @@ BEGIN
     ), hit AS MATERIALIZED (
         SELECT h.org_id, h.id, h.slot, max(h.score) AS score, max(h.evidence) AS evidence
           FROM (
-            SELECT c.org_id, c.id, a.slot, a.evidence,
+            SELECT c.org_id, c.id, a.slot,
+                   -- 15 is the weight of a word in the least of the facets.
+                   a.evidence * CASE WHEN u.weight < 15 THEN v_rules.content_evidence ELSE 1 END
+                       AS evidence,
                    mnemo._term_score(a.score, u.weight, v.length, v_average) AS score
               FROM candidate AS c
               CROSS JOIN LATERAL (
@@ -217,7 +243,9 @@ BEGIN
                         'seeded', 'semantic', 'scopes', 'time', 'query_1_hinted',
                         'query_2_hinted', 'query_3_hinted', NULL, 'entities_hinted', NULL, NULL,
                         'semantic_hinted'])[l.ranking] AS name,
-                   CASE WHEN l.ranking IN (8, 18) THEN v_rules.semantic_weight ELSE 1 END
+                   CASE WHEN l.ranking IN (8, 18) THEN v_rules.semantic_weight * (
+                        SELECT power(1 - coalesce(max(o.evidence), 0), 2)
+                          FROM verdict AS o WHERE o.admitted) ELSE 1 END
                        / (v_rules.k + l.rank) AS part
               FROM (
                 SELECT i.org_id, i.id, i.ranking,
