@@ -62,7 +62,7 @@ DEFINERS = {
     "quarantined", "release", "purge",
     "set_poisoning_rule", "remove_poisoning_rule", "poisoning_rules",
     "enable_vectors", "disable_vectors", "refresh_models",
-    "retrieval_plan_result_key", "retrieve", "explain_retrieval",
+    "retrieval_plan_result_key", "retrieve", "explain_retrieval", "plan_retrieval", "memory_map",
     "_is_admin",
 }  # fmt: skip
 # What functions may set beside the path: how queries are planned, how values become text.

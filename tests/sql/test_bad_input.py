@@ -126,6 +126,8 @@ GOOD: dict[str, dict[str, Any]] = {
     "skip_retrieval_plan": {"transcript": "x", "turn_id": 0, "generation": 0},
     "retrieval_plan_cache_key": {"plan": '{"turn_id": 0, "generation": 0}'},
     "retrieval_plan_result_key": {"plan": '{"turn_id": 0, "generation": 0}', "limit": 5},
+    "plan_retrieval": {"text": "x"},
+    "memory_map": {},
     "rebuild_signatures": {},
     "enable_vectors": {"model": "m", "dimensions": 3},
     "disable_vectors": {"model": "m"},

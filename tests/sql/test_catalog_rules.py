@@ -28,7 +28,7 @@ READING = {
     "setting", "get_memories", "recall", "check_permission", "recall_plan", "recall_plans",
     "explain_recall_plan", "get_plan", "list_plans", "export_records", "read_events", "delegations",
     "history", "quarantined", "poisoning_rules", "verify_chain", "export_chain", "chain_heads",
-    "health", "retrieval_plan_result_key", "watch_statements",
+    "health", "retrieval_plan_result_key", "watch_statements", "plan_retrieval", "memory_map",
 }  # fmt: skip
 # They are part of no parallel plan, because they look at embeddings: that may change settings.
 UNSAFE = {"recall", "retrieval_plan_result_key"}

@@ -1,0 +1,212 @@
+-- Time words, resolved against a given now in UTC. A window holds its first instant and ends before
+-- its last; weeks begin on Monday.
+
+CREATE FUNCTION mnemo._time_patterns()
+RETURNS TABLE (place integer, form text, pattern text)
+LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 16
+BEGIN ATOMIC
+    SELECT f.place, f.form,
+           ' ' || replace(replace(replace(replace(replace(f.pattern,
+               '{edge}', '(?:(since|until|till|before|after) )?(?:the )?'),
+               '{number}', '([0-9]{1,4}|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven'
+                   '|twelve|(?:a )?couple(?: of)?|(?:a )?few|several)'),
+               '{unit}', '(minute|hour|day|week|fortnight|month|year)s?'),
+               '{month}', '(january|february|march|april|may|june|july|august|september|october'
+                   '|november|december|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)'),
+               '{weekday}', '(monday|tuesday|wednesday|thursday|friday|saturday|sunday|mon'
+                   '|tues?|wed|thu|thurs?|fri)')
+           || '(?= )'
+      FROM (VALUES
+        -- In each the first group is the edge; of those that begin at one word the first counts.
+        (1, 'date', '{edge}(?:on )?([0-9]{4}) ([0-9]{2}) ([0-9]{2})'),
+        (2, 'day_month', '{edge}(?:on )?(?:the )?([0-9]{1,2})(?:st|nd|rd|th)? (?:of )?{month}'
+            '(?: ([0-9]{4}))?'),
+        (3, 'month_day', '{edge}(?:on )?{month} (?:the )?([0-9]{1,2})(?:st|nd|rd|th)?'
+            '(?: ([0-9]{4}))?'),
+        (4, 'month', '{edge}(in|during|last|next|this(?! ma(?:y|rch) )) {month}(?: ([0-9]{4}))?'),
+        (5, 'month', '(since|until|till|before|after)( ){month}(?: ([0-9]{4}))?'),
+        (6, 'month', '{edge}(){month} ([0-9]{4})'),
+        (7, 'year', '{edge}(?:in |during |of )?((?:19|20)[0-9]{2})'),
+        (8, 'day', '{edge}(day before yesterday|day after tomorrow|last night|yesterday|today'
+            '|tonight|tomorrow|this (?:morning|afternoon|evening))'
+            '(?: (?:morning|afternoon|evening|night))?'),
+        (9, 'ago', '{edge}{number} {unit} (?:ago|back|earlier)'),
+        (10, 'hence', '{edge}in {number} {unit}(?: time)?'),
+        (11, 'hence', '{edge}{number} {unit} from (?:now|today)'),
+        (12, 'back', '{edge}(?:in |over |during |within )?(?:the )?(?:last|past|previous)'
+            ' {number} {unit}'),
+        (13, 'back', '{edge}(?:in |over |during |within )?(?:the )?past( ){unit}'),
+        (14, 'ahead', '{edge}(?:in |over |during |within )?(?:the )?(?:next|coming|following)'
+            ' {number} {unit}'),
+        (15, 'calendar', '{edge}(last|previous|this|current|next|coming|following)'
+            ' (week|weekend|month|quarter|year)'),
+        (16, 'weekday', '{edge}(on|this|last|past|previous|next|coming|by) {weekday}'),
+        (17, 'weekday', '(since|until|till|before|after)( ){weekday}'),
+        (18, 'lately', '{edge}(other (?:day|night|evening|week)|recently|lately)')
+      ) AS f(place, form, pattern);
+END;
+COMMENT ON FUNCTION mnemo._time_patterns() IS
+    'The forms of English time words: patterns for a text of folded words with one space before, '
+    'between and after them.';
+
+CREATE FUNCTION mnemo._planner_number(
+    p_words text,
+    OUT fewest integer,
+    OUT most integer
+)
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    IF p_words COLLATE "C" ~ '^[0-9]+$' THEN
+        fewest := p_words;
+    ELSIF p_words COLLATE "C" ~ 'few|several' THEN
+        fewest := 2;
+        most := 5;
+        RETURN;
+    ELSIF p_words COLLATE "C" ~ 'couple' THEN
+        fewest := 2;
+    ELSE
+        fewest := coalesce(array_position(ARRAY['one', 'two', 'three', 'four', 'five', 'six',
+            'seven', 'eight', 'nine', 'ten', 'eleven', 'twelve'], p_words), 1);
+    END IF;
+    most := fewest;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._planner_number(text) IS
+    'The number of digits, of a word up to twelve, of a couple (2), of a few and several (2 to '
+    '5); 1 for a, an and nothing.';
+
+CREATE FUNCTION mnemo._planner_day(
+    p_year integer,
+    p_month integer,
+    p_day integer
+)
+RETURNS timestamp
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE
+    WHEN p_year BETWEEN 1 AND 9999 AND p_month BETWEEN 1 AND 12
+        AND p_day BETWEEN 1 AND extract(day FROM
+            make_timestamp(p_year, p_month, 1, 0, 0, 0) + interval '1 month - 1 day')
+    THEN make_timestamp(p_year, p_month, p_day, 0, 0, 0)
+END;
+COMMENT ON FUNCTION mnemo._planner_day(integer, integer, integer) IS
+    'The beginning of a day; NULL where the calendar has no such day.';
+
+CREATE FUNCTION mnemo._planner_month(
+    p_word text
+)
+RETURNS integer
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN array_position(ARRAY['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct',
+    'nov', 'dec'], left(p_word, 3));
+COMMENT ON FUNCTION mnemo._planner_month(text) IS 'The number of a month by its English name.';
+
+CREATE FUNCTION mnemo._day_window(
+    p_form text,
+    p_groups text[],
+    p_today timestamp,
+    p_ahead boolean,
+    OUT since timestamp,
+    OUT before timestamp
+)
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_month integer;
+    v_day integer;
+    v_year integer;
+BEGIN
+    IF p_form = 'date' THEN
+        since := mnemo._planner_day(
+            p_groups[2]::integer, p_groups[3]::integer, p_groups[4]::integer);
+    ELSE
+        v_month := mnemo._planner_month(p_groups[CASE p_form WHEN 'day_month' THEN 3 ELSE 2 END]);
+        v_day := p_groups[CASE p_form WHEN 'day_month' THEN 2 ELSE 3 END];
+        v_year := p_groups[4];
+        -- Without a year the nearest such day of the past, or of the future; 29 February may be
+        -- eight years away.
+        SELECT d.day INTO since
+          FROM generate_series(0, 8) AS y(away)
+          CROSS JOIN LATERAL (
+            SELECT mnemo._planner_day(
+                coalesce(v_year, extract(year FROM p_today)::integer
+                    + CASE WHEN p_ahead THEN y.away ELSE -y.away END), v_month, v_day) AS day
+          ) AS d
+         WHERE d.day IS NOT NULL
+           AND (v_year IS NOT NULL OR CASE WHEN p_ahead THEN d.day >= p_today
+                ELSE d.day <= p_today END)
+         ORDER BY y.away
+         LIMIT 1;
+    END IF;
+    before := since + interval '1 day';
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._day_window(text, text[], timestamp, boolean) IS
+    'The window of the forms date, day_month and month_day. NULL where the calendar has no such '
+    'day.';
+
+CREATE FUNCTION mnemo._month_window(
+    p_groups text[],
+    p_today timestamp,
+    p_ahead boolean,
+    OUT since timestamp,
+    OUT before timestamp
+)
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_this timestamp := date_trunc('month', p_today);
+    v_year integer := coalesce(p_groups[4]::integer, extract(year FROM p_today)::integer);
+BEGIN
+    since := mnemo._planner_day(v_year, mnemo._planner_month(p_groups[3]), 1);
+    IF p_groups[4] IS NULL THEN
+        since := since + CASE
+            WHEN p_groups[2] = 'last' AND since >= v_this THEN interval '-1 year'
+            WHEN p_groups[2] = 'next' AND since <= v_this THEN interval '1 year'
+            WHEN p_groups[2] IN ('last', 'next') THEN interval '0'
+            WHEN p_ahead AND since < v_this THEN interval '1 year'
+            WHEN NOT p_ahead AND since > v_this THEN interval '-1 year'
+            ELSE interval '0' END;
+    END IF;
+    before := since + interval '1 month';
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._month_window(text[], timestamp, boolean) IS
+    'The window of the form month: without a year the nearest of the past, this one included, or '
+    'of the future; last and next are other months than this one.';
+
+CREATE FUNCTION mnemo._weekday_window(
+    p_groups text[],
+    p_today timestamp,
+    p_ahead boolean,
+    OUT since timestamp,
+    OUT before timestamp
+)
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_monday timestamp := date_trunc('week', p_today);
+BEGIN
+    since := v_monday + (array_position(ARRAY['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'],
+        left(p_groups[3], 3)) - 1) * interval '1 day';
+    since := since + CASE
+        WHEN p_groups[2] IN ('last', 'past', 'previous') THEN
+            CASE WHEN since >= p_today THEN interval '-7 days' ELSE interval '0' END
+        WHEN p_groups[2] = 'next' THEN interval '7 days'
+        WHEN p_groups[2] = 'this' THEN interval '0'
+        WHEN p_groups[2] = 'coming' THEN
+            CASE WHEN since <= p_today THEN interval '7 days' ELSE interval '0' END
+        WHEN p_ahead AND since < p_today THEN interval '7 days'
+        WHEN NOT p_ahead AND since >= p_today THEN interval '-7 days'
+        ELSE interval '0' END;
+    before := since + interval '1 day';
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._weekday_window(text[], timestamp, boolean) IS
+    'The window of the form weekday: this: of this week; next: of the next week; last: the latest '
+    'before today; coming: the first after today; else the latest before today, or the first from '
+    'today on.';

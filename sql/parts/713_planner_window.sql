@@ -1,0 +1,168 @@
+CREATE FUNCTION mnemo._unit_window(
+    p_form text,
+    p_groups text[],
+    p_now timestamp,
+    OUT since timestamp,
+    OUT before timestamp
+)
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_number record;
+    v_unit text := CASE p_groups[3] WHEN 'fortnight' THEN 'week' ELSE p_groups[3] END;
+    v_step interval := CASE p_groups[3] WHEN 'fortnight' THEN interval '14 days'
+        ELSE ('1 ' || p_groups[3])::interval END;
+    v_today timestamp := date_trunc('day', p_now);
+BEGIN
+    SELECT n.fewest, n.most INTO v_number FROM mnemo._planner_number(p_groups[2]) AS n;
+    -- Years that no calendar of the server has.
+    IF v_unit = 'year' AND v_number.most > 1000 THEN
+        RETURN;
+    END IF;
+    IF p_form = 'ago' THEN
+        since := date_trunc(v_unit, p_now - v_number.most * v_step);
+        before := date_trunc(v_unit, p_now - v_number.fewest * v_step) + ('1 ' || v_unit)::interval;
+    ELSIF p_form = 'hence' THEN
+        since := date_trunc(v_unit, p_now + v_number.fewest * v_step);
+        before := date_trunc(v_unit, p_now + v_number.most * v_step) + ('1 ' || v_unit)::interval;
+    ELSIF v_unit IN ('minute', 'hour') THEN
+        since := p_now - CASE p_form WHEN 'back' THEN v_number.most ELSE 0 END * v_step;
+        before := p_now + CASE p_form WHEN 'back' THEN 0 ELSE v_number.most END * v_step;
+    ELSE
+        since := v_today - CASE p_form WHEN 'back' THEN v_number.most ELSE 0 END * v_step;
+        before := v_today + interval '1 day'
+            + CASE p_form WHEN 'back' THEN 0 ELSE v_number.most END * v_step;
+    END IF;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._unit_window(text, text[], timestamp) IS
+    'The window of the forms ago and hence, the minute, hour, day, week, month or year that lies '
+    'so far away, and of the forms back and ahead, from then to today or from today to then, both '
+    'included.';
+
+CREATE FUNCTION mnemo._named_window(
+    p_form text,
+    p_groups text[],
+    p_now timestamp,
+    OUT since timestamp,
+    OUT before timestamp
+)
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_today timestamp := date_trunc('day', p_now);
+    v_unit text := CASE p_groups[3] WHEN 'weekend' THEN 'week' ELSE p_groups[3] END;
+    v_step interval;
+BEGIN
+    IF p_form = 'day' THEN
+        since := v_today + CASE
+            WHEN p_groups[2] = 'day before yesterday' THEN -2
+            WHEN p_groups[2] IN ('yesterday', 'last night') THEN -1
+            WHEN p_groups[2] = 'tomorrow' THEN 1
+            WHEN p_groups[2] = 'day after tomorrow' THEN 2
+            ELSE 0 END * interval '1 day';
+        before := since + CASE p_groups[2] WHEN 'last night' THEN interval '36 hours'
+            WHEN 'tonight' THEN interval '30 hours' ELSE interval '1 day' END;
+    ELSIF p_form = 'lately' THEN
+        since := v_today - CASE WHEN p_groups[2] IN ('recently', 'lately') THEN interval '30 days'
+            ELSE interval '14 days' END;
+        before := v_today + interval '1 day';
+    ELSIF p_form = 'year' THEN
+        since := mnemo._planner_day(p_groups[2]::integer, 1, 1);
+        before := since + interval '1 year';
+    ELSE
+        v_step := CASE v_unit WHEN 'quarter' THEN interval '3 months'
+            ELSE ('1 ' || v_unit)::interval END;
+        since := date_trunc(v_unit, v_today) + CASE
+            WHEN p_groups[2] IN ('last', 'previous') THEN -1
+            WHEN p_groups[2] IN ('this', 'current') THEN 0
+            ELSE 1 END * v_step;
+        before := since + v_step;
+        IF p_groups[3] = 'weekend' THEN
+            since := since + interval '5 days';
+        END IF;
+    END IF;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._named_window(text, text[], timestamp) IS
+    'The window of the forms day (last night: from yesterday to noon; tonight: to six in the '
+    'morning), lately (30 days; the other day: 14), year, and calendar.';
+
+CREATE FUNCTION mnemo._planner_window(
+    p_plain text[],
+    p_now timestamptz,
+    OUT first_place integer,
+    OUT last_place integer,
+    OUT since timestamptz,
+    OUT before timestamptz,
+    OUT label text
+)
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_text text COLLATE "C" := ' ' || array_to_string(p_plain, ' ') || ' ';
+    v_now timestamp := p_now AT TIME ZONE 'UTC';
+    v_found record;
+    v_groups text[];
+    v_ahead boolean;
+    v_window record;
+BEGIN
+    -- Most texts have nothing of which time words are made.
+    IF v_text !~ ('[0-9]|day|night|week|month|year|hour|minute|quarter|morning|afternoon|evening'
+        '|lately|recently| (?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mon|tue|wed|thu|fri)')
+    THEN
+        RETURN;
+    END IF;
+    SELECT f.form, f.pattern, f.start INTO v_found
+      FROM (
+        SELECT t.place, t.form, t.pattern, regexp_instr(v_text, t.pattern) AS start
+          FROM mnemo._time_patterns() AS t
+      ) AS f
+     WHERE f.start > 0
+     ORDER BY f.start, f.place
+     LIMIT 1;
+    IF NOT FOUND OR v_now < timestamp '0001-01-01' THEN
+        RETURN;
+    END IF;
+    v_groups := regexp_match(substr(v_text, v_found.start), '^' || v_found.pattern);
+    v_ahead := CASE
+        WHEN v_groups[1] = 'since' THEN false
+        WHEN v_groups[1] IN ('until', 'till') OR v_groups[2] = 'by' THEN true
+        WHEN v_text ~ mnemo._planner_phrases('past') THEN false
+        WHEN v_text ~ mnemo._planner_phrases('future') THEN true
+        ELSE v_found.form = 'weekday' END;
+    IF v_found.form IN ('date', 'day_month', 'month_day') THEN
+        v_window := mnemo._day_window(v_found.form, v_groups, date_trunc('day', v_now), v_ahead);
+    ELSIF v_found.form = 'month' THEN
+        v_window := mnemo._month_window(v_groups, date_trunc('day', v_now), v_ahead);
+    ELSIF v_found.form = 'weekday' THEN
+        v_window := mnemo._weekday_window(v_groups, date_trunc('day', v_now), v_ahead);
+    ELSIF v_found.form IN ('ago', 'hence', 'back', 'ahead') THEN
+        v_window := mnemo._unit_window(v_found.form, v_groups, v_now);
+    ELSE
+        v_window := mnemo._named_window(v_found.form, v_groups, v_now);
+    END IF;
+    IF v_window.since < timestamp '0001-01-01' OR v_window.before > timestamp '9999-12-31'
+        OR v_window.since IS NULL
+    THEN
+        RETURN;
+    END IF;
+    label := substring(v_text FROM v_found.start
+        FOR regexp_instr(v_text, v_found.pattern, v_found.start, 1, 1) - v_found.start);
+    first_place := length(regexp_replace(left(v_text, v_found.start), '[^ ]+', '', 'g'));
+    last_place := first_place - 1 + length(regexp_replace(label, '[^ ]+', '', 'g'));
+    label := regexp_replace(btrim(label, ' '), '([0-9]{4}) ([0-9]{2}) ([0-9]{2})', E'\\1-\\2-\\3');
+    since := CASE WHEN v_groups[1] IN ('before', 'until', 'till') THEN NULL
+        WHEN v_groups[1] = 'after' THEN v_window.before ELSE v_window.since END AT TIME ZONE 'UTC';
+    before := CASE WHEN v_groups[1] IN ('since', 'after') THEN NULL
+        WHEN v_groups[1] = 'before' THEN v_window.since ELSE v_window.before END AT TIME ZONE 'UTC';
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._planner_window(text[], timestamptz) IS
+    'The window of the first time words among folded words, resolved against p_now in UTC: the '
+    'places of its first and last word, its first instant, the first behind it (NULL for open), '
+    'and the words. since and after leave the end open, before and until the beginning. All NULL '
+    'without time words, and for a time outside the years 1 to 9999.';

@@ -1,0 +1,102 @@
+-- Who and what a text names, as memory knows it.
+
+CREATE FUNCTION mnemo._planner_surface(
+    p_text text,
+    p_words text[]
+)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN left(coalesce(
+    CASE WHEN octet_length(p_text) = char_length(p_text) THEN
+        mnemo._squeeze(substring(p_text COLLATE "C" FROM
+            '(?:^|[^A-Za-z0-9])(' || array_to_string(p_words, '[^A-Za-z0-9]+')
+                || ')(?![A-Za-z0-9])'))
+    END,
+    array_to_string(p_words, ' ')
+), 256);
+COMMENT ON FUNCTION mnemo._planner_surface(text, text[]) IS
+    'Successive words as they stand in an ASCII text, with what is between them; of other text the '
+    'words. At most 256 characters.';
+
+CREATE FUNCTION mnemo._planner_entities(
+    p_text text,
+    p_words text[],
+    p_terms text[],
+    p_known mnemo._known_phrase[],
+    OUT entities jsonb,
+    OUT taken integer[],
+    OUT person boolean,
+    OUT user_subject text
+)
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_name record;
+    v_first integer;
+    v_used integer[] := '{}';
+    v_parts text[] := '{}';
+    v_partner text;
+BEGIN
+    entities := '[]';
+    taken := '{}';
+    person := p_terms && mnemo._relation_words();
+    FOR v_name IN
+        SELECT n.first_place, n.last_place, n.part, n.subject, n.person
+          FROM unnest(p_known) WITH ORDINALITY AS n
+         WHERE n.sort = 'name'
+         ORDER BY n.first_place > 0, CASE WHEN n.first_place <= 0 THEN -n.first_place END,
+               n.ordinality
+    LOOP
+        IF v_name.first_place = 0 THEN
+            user_subject := v_name.subject;
+        ELSIF v_name.first_place < 0 THEN
+            v_partner := coalesce(v_partner, v_name.subject);
+        END IF;
+        CONTINUE WHEN v_name.first_place <= 0
+            OR v_name.part IS NULL
+                AND (v_name.first_place = ANY (v_used) OR v_name.last_place = ANY (v_used))
+            OR EXISTS (
+                SELECT FROM unnest(v_parts) AS p(part) WHERE strpos(p.part, v_name.part) > 0);
+        v_first := v_name.first_place;
+        IF v_name.part IS NULL THEN
+            v_first := v_first - CASE WHEN v_first - 1 <> ALL (v_used)
+                AND p_terms[v_first - 1] IN ('my', 'our', 'your', 'his', 'her', 'their')
+                THEN 1 ELSE 0 END;
+            v_used := v_used || ARRAY(SELECT generate_series(v_first, v_name.last_place));
+        ELSE
+            v_parts := v_parts || v_name.part;
+        END IF;
+        -- What is the user's own has a name, and nobody else stands behind it.
+        IF v_name.subject = user_subject THEN
+            v_name.subject := NULL;
+        ELSIF v_name.subject IS NOT NULL THEN
+            person := person OR v_name.person;
+            IF v_name.part IS NULL THEN
+                taken := taken || ARRAY(SELECT generate_series(v_first, v_name.last_place));
+            END IF;
+        END IF;
+        CONTINUE WHEN v_name.subject IS NOT NULL AND entities @> jsonb_build_array(
+            jsonb_build_object('canonical', v_name.subject));
+        entities := entities || jsonb_build_object('canonical', v_name.subject, 'surface',
+            coalesce(v_name.part,
+                mnemo._planner_surface(p_text, p_words[v_first:v_name.last_place])));
+    END LOOP;
+    IF v_partner IS NOT NULL AND NOT person
+        AND NOT entities @? 'strict $[*] ? (@.canonical != null)'
+    THEN
+        entities := jsonb_build_object('canonical', v_partner, 'surface', (
+                SELECT w.word FROM unnest(p_words, p_terms) AS w(word, term)
+                 WHERE mnemo._pronoun_partners(w.term) IS NOT NULL LIMIT 1))
+            || entities;
+        person := true;
+    END IF;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._planner_entities(text, text[], text[], mnemo._known_phrase[]) IS
+    'The known names in a text, the longest first, none inside another, with what they stand for '
+    '(NULL for names of several subjects and of the user''s own things), each subject once; she '
+    'or he is the user''s partner where the text names nobody. taken: the places of the words '
+    'that stand for a subject. person: whether there is a person in the user''s life. '
+    'user_subject: the subject that stands for the user; NULL where memory has none.';
+
