@@ -21521,15 +21521,14 @@ RETURN '{
     "errand": "agreed collect commitment order pick promise todo",
     "espresso": "beverage cafe coffee drink", "exercise": "fitness gym sport training",
     "exercising": "exercise fitness gym sport training",
-    "fade": "barber hair haircut hairdresser salon", "faith": "religion", "family": "relationship",
-    "festival": "concert gig music", "fetch": "collect errand order pick",
+    "fade": "barber hair haircut hairdresser salon", "faith": "religion", "falafel": "sesame",
+    "family": "relationship", "festival": "concert gig music", "fetch": "collect errand order pick",
     "fiance": "husband married partner spous wife", "fiancee": "husband married partner spous wife",
     "film": "cinema", "fitness": "exercise gym sport training",
-    "flat": "beverage cafe coffee drink", "flight": "airport travel trip visited",
-    "florist": "flower", "flour": "gluten wheat", "flower": "florist", "fluent": "language",
-    "fly": "travel trip visited", "food": "diet dietary dinner eat meal restaurant venue",
-    "football": "sport team", "friendship": "friend",
-    "fringe": "barber hair haircut hairdresser salon", "frittata": "egg",
+    "flight": "airport travel trip visited", "florist": "flower", "flour": "gluten wheat",
+    "flower": "florist", "fluent": "language", "fly": "travel trip visited",
+    "food": "diet dietary dinner eat meal restaurant venue", "football": "sport team",
+    "friendship": "friend", "fringe": "barber hair haircut hairdresser salon", "frittata": "egg",
     "fruit": "kiwi strawberry"
 }'::jsonb;
 COMMENT ON FUNCTION mnemo._related_a_to_f() IS
@@ -21545,11 +21544,11 @@ RETURN '{
     "getaway": "travel trip visited", "gift": "birthday hinting present want wishlist",
     "gig": "concert music", "gin": "bar beer drink pub wine", "gluten": "wheat", "gp": "doctor",
     "grandad": "grandfather", "grandma": "grandmother", "grandpa": "grandfather",
-    "granny": "grandmother", "grocery": "bakery shop store", "guest": "dinner eat food meal",
-    "guitar": "instrument music", "gym": "exercise fitness sport training",
-    "habit": "routine schedule weekly", "hair": "barber haircut hairdresser salon",
-    "haircut": "barber hair hairdresser salon", "hairdo": "barber hair haircut hairdresser salon",
-    "hairdresser": "barber hair haircut salon",
+    "granny": "grandmother", "grip": "boulder climb climbing", "grocery": "bakery shop store",
+    "guest": "dinner eat food meal", "guitar": "instrument music",
+    "gym": "exercise fitness sport training", "habit": "routine schedule weekly",
+    "hair": "barber haircut hairdresser salon", "haircut": "barber hair hairdresser salon",
+    "hairdo": "barber hair haircut hairdresser salon", "hairdresser": "barber hair haircut salon",
     "hairdressing": "barber hair haircut hairdresser salon",
     "hairstyle": "barber hair haircut hairdresser salon", "halal": "diet dietary eat food",
     "halva": "sesame", "handlebar": "bicycle bike cycling ride", "handset": "phone",
@@ -21572,18 +21571,18 @@ RETURN '{
     "jogging": "marathon run running", "join": "club membership", "journey": "travel trip visited",
     "juice": "drink water", "keep fit": "exercise fitness gym sport training",
     "kettle": "beverage drink tea", "kid": "child daughter son", "kin": "family relationship",
-    "kit": "device own possession", "kitchen": "cooking", "kitten": "cat dog pet vet",
-    "kosher": "diet dietary eat food", "lactose": "dairy milk", "lager": "bar beer drink pub wine",
-    "landlord": "rent", "lane": "street", "lap": "pool swim swimming", "laptop": "computer",
-    "latte": "beverage cafe coffee drink", "laundry": "cleaning", "law": "family relationship",
-    "league": "club membership", "lemonade": "drink juice water", "len": "camera",
-    "letting": "landlord rent", "library": "book", "lift": "exercise fitness gym sport training",
-    "lifting": "exercise fitness gym sport training", "listen": "band listening music",
-    "listening": "band music", "live": "concert gig music", "loaf": "bakery cake",
-    "loan": "mortgage", "lobster": "seafood shellfish", "local place": "local", "locally": "local",
-    "loud": "noise noisy quiet", "luggage": "backpack bag",
-    "lunch": "dinner eat meal restaurant venue", "macbook": "computer laptop",
-    "macchiato": "beverage cafe coffee drink",
+    "kit": "device own possession", "kitchen": "cooking dinner eat food meal",
+    "kitten": "cat dog pet vet", "kosher": "diet dietary eat food", "lactose": "dairy milk",
+    "lager": "bar beer drink pub wine", "landlord": "rent", "lane": "street",
+    "lap": "pool swim swimming", "laptop": "computer", "latte": "beverage cafe coffee drink",
+    "laundry": "cleaning", "law": "family relationship", "league": "club membership",
+    "lemonade": "drink juice water", "len": "camera", "letting": "landlord rent", "library": "book",
+    "lift": "exercise fitness gym sport training", "lifting": "exercise fitness gym sport training",
+    "listen": "band listening music", "listening": "band music", "live": "concert gig music",
+    "loaf": "bakery cake", "loan": "mortgage", "lobster": "seafood shellfish",
+    "local place": "local", "locally": "local", "loud": "noise noisy quiet",
+    "luggage": "backpack bag", "lunch": "dinner eat meal restaurant venue",
+    "macbook": "computer laptop", "macchiato": "beverage cafe coffee drink",
     "maintenance": "bicycle bike car device repair service", "mall": "bakery shop store",
     "manager": "boss", "manufacturer": "device kit own possession", "marathon": "run running",
     "marriage": "anniversary husband married partner spous wedding wife",
@@ -21671,11 +21670,12 @@ RETURN '{
     "spice": "dinner eat food meal", "spoil": "birthday gift hinting present wishlist",
     "sport": "exercise fitness football gym team training", "spot": "place restaurant venue",
     "spous": "husband married partner wife", "squash": "tennis",
-    "squat": "exercise fitness gym sport training", "station": "train", "stay": "hotel",
-    "stolen": "bicycle bike car device repair service", "store": "bakery shop", "stretch": "yoga",
-    "stroll": "hiking walking", "stylist": "barber hair haircut hairdresser salon",
-    "suitcase": "backpack bag", "sunny": "weather", "supermarket": "bakery shop store",
-    "supervisor": "boss manager", "supper": "dinner eat lunch meal restaurant venue",
+    "squat": "exercise fitness gym sport training", "starbuck": "beverage cafe coffee drink",
+    "station": "train", "stay": "hotel", "stolen": "bicycle bike car device repair service",
+    "store": "bakery shop", "stretch": "yoga", "stroll": "hiking walking",
+    "stylist": "barber hair haircut hairdresser salon", "suitcase": "backpack bag",
+    "sunny": "weather", "supermarket": "bakery shop store", "supervisor": "boss manager",
+    "supper": "dinner eat lunch meal restaurant venue",
     "surprise": "birthday gift hinting present wishlist", "sushi": "dinner eat restaurant venue",
     "sweat": "exercise fitness gym sport training", "swell": "allergic allergy",
     "swim": "pool swimming", "swimmer": "pool swim swimming", "swimming": "pool swim",
@@ -21746,61 +21746,96 @@ CREATE FUNCTION mnemo._conversation_words()
 RETURNS text[]
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN string_to_array(
-    'able absolutely according across actually advice advise afraid afternoon against ago agree'
-    ' ah ahead allow allowed alone along already alright although amazing among amount announce'
-    ' answer anybody anymore anyway anywhere apart apparently appear appreciate approach area'
-    ' around arrive aside asking assume attempt attention autumn aware away awesome bad'
-    ' basically bear beat became becaus become began begin behind believe belong below beneath'
-    ' beside between beyond big bit book booked booking both bother bring brought busy buying'
-    ' call called calling care careful carry case catch caught caus certain certainly chance'
-    ' change check choice choose chose chosen claim clear clearly close closest comfortable'
-    ' coming common compare completely concern confirm confused consider constantly contain'
-    ' continue convince correct correctly count couple course cover currently dare date day dead'
-    ' deal dear decent decide decided decision deep definitely depend describe deserve despite'
-    ' detail determine die differ difference different difficult direct directly discover'
-    ' discuss doing doubt dozen drive driving drop drove due during eager early easily easy eh'
-    ' either else elsewhere end ended enough entire entirely especially essentially even evening'
-    ' event eventually everybody everywhere exact exactly example except excited exist expect'
-    ' explain express extra extremely eye fact fail fair fairly fall familiar fancy far fast'
-    ' favorite favourite feel feeling felt fetching few figure final finally finding fine finish'
-    ' first fit fix follow fond forever forget forgot forgotten form former forty forward free'
-    ' frequently front full fully fun funny further future gather general generally getting'
-    ' giving glad gladly gotta grab guess hand handle handy hang happen happened happening happy'
-    ' hard hardly hate head heading hear heard heavy hell hello help helpful hey hi hint hmm'
-    ' hold honest honestly hope hoping hour huge hungry hurry idea ideal ideally imagine'
-    ' immediately important impossible impress include indeed info inform information inside'
-    ' instance instead intend intention interested interesting involve issue item join joke keen'
-    ' keep kept key kidding kindly knowing large last late lately later latest lead lean learn'
-    ' least leave left less letting level likely liking limit line list listed little live load'
-    ' local long longer looking lose lost loud low lucky main mainly maintain making manage mark'
-    ' matter maybe mean meant meanwhile mention mentioned mere mess message middle mind minute'
-    ' miss missed missing mistake mix moment month morning mostly move naturally near nearby'
-    ' nearest nearly necessarily necessary neither next nice night nobody none noon normal'
-    ' normally note notice nowaday nowhere obvious obviously occasion occasionally odd offer oh'
-    ' ok okay once opinion option original otherwise ought outside overall owe pack packing'
-    ' particular particularly pass past perfect perfectly perhap personal personally pick picked'
-    ' piece place plain plan planned planning plenty plus point pop position possible possibly'
-    ' potential practically prefer preferably preference preferred present pretty previous'
-    ' previously probably problem proper properly provide pull purpose push putting question'
-    ' quick quickly quiet quite random rather rave reach react read ready real realise realiz'
-    ' reason recent recently recommend recommendation refer regard regarding regular regularly'
-    ' related reliable reliably rely remain reminder reply request require reserve reserved'
-    ' respond rest result review right rough roughly round rule running rush sake satisfied save'
-    ' saying scratch second seeing seem seemed select send sense sensible separate serious'
-    ' seriously set settle settled several share short shortly shot showing side sign similar'
-    ' simple simply since single sit situation slightly slow slowly small smart smile somebody'
-    ' somehow sometime somewhat somewhere soon sorry sound space speak special specific'
-    ' specifically spend spoke spot spring stand standard start started state stay stick stop'
-    ' stopping straight strange stuck stupid such suddenly suggest suggestion suit suitable'
-    ' suited summer suppose supposed sure surely surprise suspect swear sweet swing switch'
-    ' taking talk talking telling tend term test thank therefore thinking third though three'
-    ' thrilled throw till today together tomorrow tonight top total totally touch toward track'
-    ' tricky tried trouble true trust trusty truth try trying turn twice two typical typically'
-    ' ultimately under understand understood unless until unusual upon upset urgent useful usual'
-    ' various via view visit vital wait waiting walk wanna want wanting warn wasted watch week'
-    ' weekday weird whatever whenever wherever whether whichever while whilst whoever whole'
-    ' willing winter wise wish within without won wonder wonderful wondering word work worked'
-    ' world worry worse worst worth wow wrap write wrong year yes yesterday young', ' ');
+    'able absolutely accept according accus achieve acquire across act actual actually adapt'
+    ' add adjust admit adopt advice advise affect afford afraid afternoon against ago agree ah'
+    ' ahead aim alive allow allowed alone along already alright alter although amazing among'
+    ' amount announce annoy annoyed answer anybody anymore anyway anywhere apart apparent'
+    ' apparently appear appreciate approach approve area argue around arrange arranged arrive'
+    ' aside asking assess assist assume assure attach attempt attend attending attention attract'
+    ' autumn awake aware away awesome bad base basically bear beat beautiful became becaus'
+    ' become beg began begin behind believe belong below bend beneath beside bet between beyond'
+    ' big bit blame bloke blow book booked booking bored boring both bother break breathe bring'
+    ' brought build burn bury busy buying calculate call called calling care careful carry'
+    ' carrying case cast catch caught caus cease certain certainly chance change chap chase'
+    ' cheap check cheer choice choose chose chosen claim clear clearly close closest cold'
+    ' collapse colour combine comfort comfortable coming command comment commit common'
+    ' communicate compare complain complaint complete completely compose concentrate concern'
+    ' conclude conduct confess confirm confused conquer consider constantly construct consult'
+    ' contain continue contribute convert convince cool cope copy correct correctly count'
+    ' counter couple course cover crazy create cross cry cure current currently daily dare dark'
+    ' day dead deal dear decent decide decided decision deep definitely demand deny depart'
+    ' depend describe deserve design desire despite destroy detail detect determine develop'
+    ' devote die differ difference different difficult dig direct directly dirty disappoint'
+    ' discover discuss dislike display divide doing dominate donate double doubt dozen drag draw'
+    ' dream drive driving drop drove dry due during eager early earn ease easily easy educate eh'
+    ' either elect else elsewhere emerge employ empty enable encourage end ended engage enough'
+    ' ensure entertain entire entirely equal escape especially essentially establish estimate'
+    ' even evening event eventually everybody everywhere exact exactly examine example exceed'
+    ' except exchange excited excus execute exhausted exist expand expect expensive explain'
+    ' explore expose express extend extra extremely eye face fact fail fair fairly fall familiar'
+    ' fancy far fast favorite favour favourite fear feed feel feeling felt fetching few fight'
+    ' figure fill final finally finance finding fine finish fire first fit fix float flow fold'
+    ' folk follow fond force forever forget forgot forgotten form former forty forward free'
+    ' freez frequently fresh front fulfil full fully fun function funny further future gain'
+    ' gather general generally getting giving glad gladly glorious gorgeous gotta govern grab'
+    ' grant greet grow guarantee guess guide guy half hand handle handled handy hang happen'
+    ' happened happening happy hard hardly hate head heading heal hear heard heavy hell hello'
+    ' help helpful hey hi hide hint hire hit hmm hold honest honestly hope hoping hot hour huge'
+    ' hungry hunt hurry hurt idea ideal ideally ignore illustrate imagine immediate immediately'
+    ' important impose impossible impress improve include increase indeed indicate influence'
+    ' info inform information initial injure inside insist install instance instant instead'
+    ' intend intention interested interesting introduce invent invest investigate invite invited'
+    ' inviting involve issue item join joint joke judge jump justify keen keep kept key kick'
+    ' kidding kill kindly knock knowing lady large last late lately later latest laugh launch'
+    ' lay lead lean learn least leave leaving left lend lent less letting level lick lie light'
+    ' likely liking limit line link list listed little live load local long longer looking lose'
+    ' lost loud lovely low lucky mad main mainly maintain major making manage managed mark marry'
+    ' match matter maybe mean meant meanwhile measure melt mend mention mentioned mere mess'
+    ' message middle mind minor minute miss missed missing mistake mix modern moment monitor'
+    ' month morning mostly motivate mount move murder mutual narrow natural naturally near'
+    ' nearby nearest nearly necessarily necessary neither next nice night nobody nod none noon'
+    ' normal normally note notice nowaday nowhere observe obtain obvious obviously occasion'
+    ' occasionally occupy occur odd offer official oh ok okay once open operate opinion oppose'
+    ' option ordinary organise organised organising original otherwise ought outside overall'
+    ' overcome overdue owe pack packing participate particular particularly pass past perfect'
+    ' perfectly perform perhap permanent permit personal personally persuade pick picked piece'
+    ' place plain plan planned planning plead pleasant pleased plenty plus point poor pop'
+    ' popular position possess possible possibly postpone potential pour practically praise pray'
+    ' predict prefer preferably preference preferred prepare prepared pretty prevent previous'
+    ' previously pricey prime private probably problem proceed produce promote proper properly'
+    ' propose protect prove provide provoke publish pull punish pure purpose pursue push putting'
+    ' qualify question quick quickly quiet quit quite quote raise random range rapid rare rate'
+    ' rather rave raw reach react read ready real realise realiz reason rebuild receive recent'
+    ' recently reckon recognise recommend recommendation recover reduce refer refus regard'
+    ' regarding regret regular regularly reject relate related relax release relevant reliable'
+    ' reliably relieve rely remain reminder remote remove repeat replace reply represent request'
+    ' require rescue reserve reserved resign resist resolve respective respond rest restore'
+    ' restrict result retain retire reveal reverse review reward rich right rise risk rob roll'
+    ' rough roughly round rub ruin rule running rush sake satisfied satisfy save saying scratch'
+    ' scream search second secure seeing seek seem seemed seiz select send senior sense sensible'
+    ' separate serious seriously serve served serving set settle settled several severe shake'
+    ' shape share sharp shelter shine shock short shortly shot shout showing shut shy side sign'
+    ' signal silent silly similar simple simply since single sink sit situation skip sleepy'
+    ' slight slightly slip slow slowly small smart smash smile smooth snap social soft sole'
+    ' solid solve somebody somehow sometime somewhat somewhere soon sorry sorted sorting sound'
+    ' space speak special specific specifically spend spill spin split spoil spoke spot spread'
+    ' spring squeez stable stand standard stare start started state static stay steady steal'
+    ' steep stick stir stop stopping straight strain strange stress stretch strict strike strip'
+    ' strong struggle stuck stupid submit succeed such suck sudden suddenly suffer sufficient'
+    ' suggest suggestion suit suitable suited summer super superb supply support suppose'
+    ' supposed sure surely surprise surround survive suspect suspend sustain swallow swear sweep'
+    ' sweet swing switch tackle taking talk talking tear tease telling tempt tend term terrible'
+    ' test thank therefore thick thin thinking third thorough though threaten three thrilled'
+    ' throw tie tight till tiny tired today together tomorrow tonight top total totally touch'
+    ' tough toward trace track transfer transform translate trap treat tremble tremendous trick'
+    ' tricky tried trouble true trust trusty truth try trying turn twice twist two typical'
+    ' typically ugly ultimately under understand understood unite unless until unusual upon'
+    ' upset urge urgent useful usual value vanish various vary vast via view vital wait waiting'
+    ' wake walk wander wanna want wanting warm warn waste wasted watch wave weaken wear wearing'
+    ' week weekday weird wet whatever whenever wherever whether whichever while whilst whisper'
+    ' whoever whole wide wild willing win winter wipe wise wish withdraw within without witness'
+    ' won wonder wonderful wondering word work worked world worry worse worst worth wound wow'
+    ' wrap write wrong year yell yes yesterday yield young', ' ');
 COMMENT ON FUNCTION mnemo._conversation_words() IS
     'English words, as _terms folds them, that carry a conversation and seldom its subject: they '
     'ask for something only where a question has no other words.';
@@ -21862,11 +21897,15 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 40
 BEGIN ATOMIC
     WITH token AS MATERIALIZED (
         SELECT t.word, min(t.place) AS place, min(t.phrase) AS phrase,
-               mnemo._word_strengths() ->> t.word AS strength
+               CASE WHEN min(t.phrase) IS NULL AND bool_and(t.before IS NOT NULL) THEN '0'
+               ELSE mnemo._word_strengths() ->> t.word END AS strength
           FROM (
-            SELECT u.word, u.place, mnemo._related_words() ->> (
-                       u.word || ' ' || lead(u.word) OVER (ORDER BY u.place)) AS phrase
-              FROM unnest(mnemo._terms(p_text)) WITH ORDINALITY AS u(word, place)
+            SELECT p.word, p.place, p.phrase, lag(p.phrase) OVER (ORDER BY p.place) AS before
+              FROM (
+                SELECT u.word, u.place, mnemo._related_words() ->> (
+                           u.word || ' ' || lead(u.word) OVER (ORDER BY u.place)) AS phrase
+                  FROM unnest(mnemo._terms(p_text)) WITH ORDINALITY AS u(word, place)
+              ) AS p
           ) AS t
          GROUP BY t.word
     ), asked AS MATERIALIZED (
@@ -21904,23 +21943,24 @@ COMMENT ON FUNCTION mnemo._question_terms(text) IS
     'is no other; 0 a word of _weak_words, which never does. form: the word itself, another form '
     'of it or a related word; term: its hash. factor: what a hit of it counts in ranking (1 the '
     'word, 0.85 a form, 0.5 a related word). evidence: how far a hit shows that the record speaks '
-    'of what the word asks for (1, 0.9, 0.72). A word that begins a phrase of _related_words, such '
-    'as work out, has the related words of the phrase too. No row for a text without words.';
+    'of what the word asks for (1, 0.9, 0.72). The first word of a phrase of _related_words, such '
+    'as work out, asks with the related words of the phrase, the second for nothing. No row for a '
+    'text without words.';
 
-CREATE FUNCTION mnemo._meant_person(
-    p_text text
+CREATE FUNCTION mnemo._meant_by(
+    p_words text[]
 )
 RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE
-    WHEN mnemo._terms(p_text) && ARRAY['she', 'her', 'he', 'him', 'his', 'wife', 'husband', 'spous',
-        'fiancee', 'fiance', 'girlfriend', 'boyfriend', 'hubby', 'missu']::text[] THEN 'partner'
-    WHEN mnemo._terms(p_text) && ARRAY['i', 'me', 'my', 'mine', 'myself', 'we', 'us', 'our',
-        'user']::text[] THEN 'user' END;
-COMMENT ON FUNCTION mnemo._meant_person(text) IS
-    'Whom a text means that names nobody: partner for a pronoun of the third person or a word for '
-    'a spouse, that is the one subject that has a name of _partner_names; user for the first '
-    'person; else NULL. NULL for NULL.';
+    WHEN p_words && ARRAY['she', 'her', 'he', 'him', 'his', 'wife', 'husband', 'spous', 'fiancee',
+        'fiance', 'girlfriend', 'boyfriend', 'hubby', 'missu']::text[] THEN 'partner'
+    WHEN p_words && ARRAY['i', 'me', 'my', 'mine', 'myself', 'we', 'us', 'our', 'user']::text[]
+    THEN 'user' END;
+COMMENT ON FUNCTION mnemo._meant_by(text[]) IS
+    'Whom words, as _terms gives them, mean that name nobody: partner for a pronoun of the third '
+    'person or a word for a spouse, that is the one subject with a name of _partner_names; user '
+    'for the first person; else NULL. NULL for NULL.';
 
 CREATE FUNCTION mnemo._partner_names()
 RETURNS text[]
@@ -22142,17 +22182,23 @@ AS $fn$
 BEGIN
     RETURN ARRAY(
         SELECT DISTINCT array_to_string(w.words[p.place : p.place + n.more], ' ') COLLATE "C"
-          FROM unnest(p_texts) AS t(text)
-          CROSS JOIN LATERAL (
-            SELECT string_to_array(mnemo._fold_phrase(t.text), ' ') AS words OFFSET 0
+          FROM (
+            SELECT string_to_array(btrim(l.line, ' '), ' ') AS words
+              FROM unnest(string_to_array(mnemo._fold_lines(array_to_string(p_texts, E'\n')), E'\n'))
+                AS l(line)
+            OFFSET 0
           ) AS w
-          CROSS JOIN LATERAL generate_subscripts(w.words, 1) AS p(place)
+          CROSS JOIN LATERAL (
+            SELECT u.place::integer AS place,
+                   (mnemo._word_strengths() ->> u.word)::integer AS strength
+              FROM unnest(w.words) WITH ORDINALITY AS u(word, place)
+            OFFSET 0
+          ) AS p
           CROSS JOIN generate_series(0, 2) AS n(more)
-         WHERE p.place + n.more <= cardinality(w.words)
-           AND w.words[p.place] COLLATE "C" <> ALL (mnemo._stop_words())
-           AND w.words[p.place + n.more] COLLATE "C" <> ALL (mnemo._stop_words())
-           AND (n.more > 0 OR w.words[p.place] COLLATE "C"
-                <> ALL (mnemo._weak_words() || mnemo._conversation_words()))
+         WHERE p.strength IS DISTINCT FROM -1
+           AND CASE n.more WHEN 0 THEN p.strength IS NULL
+               ELSE mnemo._word_strengths() ->> w.words[p.place + n.more] IS DISTINCT FROM '-1' END
+           AND p.place + n.more <= cardinality(w.words)
     );
 END
 $fn$;
@@ -22164,6 +22210,7 @@ COMMENT ON FUNCTION mnemo._phrases(text[]) IS
 CREATE FUNCTION mnemo._asked_names(
     p_plan jsonb,
     p_queries text[],
+    p_meant text[],
     p_org_id text,
     p_agent_id text,
     p_now timestamptz,
@@ -22175,7 +22222,6 @@ LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 5
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
-    v_meant text[] := ARRAY(SELECT mnemo._meant_person(q.text) FROM unnest(p_queries) AS q(text));
     v_phrases text[] := mnemo._phrases(p_queries);
     v_entities text[] := ARRAY(
         SELECT mnemo._fold_name(f.form)
@@ -22184,7 +22230,7 @@ DECLARE
             AS f(form)
          WHERE f.form IS NOT NULL);
     v_hint text := mnemo._fold_name(p_plan ->> 'subject_hint');
-    v_partner text[] := CASE WHEN 'partner' = ANY (v_meant) THEN mnemo._partner_names() END;
+    v_partner text[] := CASE WHEN 'partner' = ANY (p_meant) THEN mnemo._partner_names() END;
 BEGIN
     RETURN QUERY
     WITH known AS MATERIALIZED (
@@ -22213,11 +22259,11 @@ BEGIN
       LIMIT 1)
     UNION ALL
     SELECT NULL, 'user',
-           CASE WHEN 'user' = ANY (v_meant || v_entities) THEN 'user' ELSE 'nobody' END
+           CASE WHEN 'user' = ANY (p_meant || v_entities) THEN 'user' ELSE 'nobody' END
      WHERE NOT EXISTS (SELECT FROM known AS k
                         WHERE k.name = ANY (v_phrases || v_entities || v_partner)
                           AND k.subject <> 'user')
-       AND ('user' = ANY (v_meant || v_entities) OR v_partner IS NULL)
+       AND ('user' = ANY (p_meant || v_entities) OR v_partner IS NULL)
     UNION ALL
     SELECT v_hint, coalesce((SELECT k.subject FROM known AS k WHERE k.name = v_hint), v_hint),
            'hint'
@@ -22225,7 +22271,7 @@ BEGIN
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._asked_names(
-    jsonb, text[], text, text, timestamptz, bigint[], bigint[]
+    jsonb, text[], text[], text, text, timestamptz, bigint[], bigint[]
 ) IS
     'Whom a plan means, by its origin: said, a name in its queries or entities that means one '
     'subject other than the user; where there is none, partner, whom a pronoun means, else the '
@@ -22237,6 +22283,7 @@ CREATE FUNCTION mnemo._inverse_frequencies(
     p_terms bigint[],
     p_org_id text,
     OUT idfs double precision[],
+    OUT records double precision[],
     OUT average_length double precision
 )
 LANGUAGE plpgsql STABLE PARALLEL SAFE
@@ -22260,8 +22307,9 @@ BEGIN
           ) AS s
     )
     SELECT array_agg(ln(1 + (t.records - f.records + 0.5) / (f.records + 0.5)) ORDER BY f.place),
+           array_agg(f.records ORDER BY f.place),
            max(CASE WHEN t.length > 0 THEN t.length / t.records ELSE 10 END)
-      INTO idfs, average_length
+      INTO idfs, records, average_length
       FROM (
         SELECT a.place, (coalesce((
                     SELECT q.records FROM mnemo.term_frequency AS q
@@ -22271,12 +22319,14 @@ BEGIN
                       FROM change AS c WHERE c.asked
                 ), 0))::double precision AS records
           FROM unnest(p_terms) WITH ORDINALITY AS a(term, place)
+        OFFSET 0
       ) AS f
       CROSS JOIN total AS t;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._inverse_frequencies(bigint[], text) IS
-    'The inverse document frequency of each term and the average length, as _query_terms has them.';
+    'The inverse document frequency of each term, the number of records that have it, and the '
+    'average length, as _query_terms has them.';
 
 CREATE FUNCTION mnemo._asked(
     p_plan jsonb,
@@ -22305,10 +22355,20 @@ DECLARE
     v_own bigint[];
 BEGIN
     v_asked.predicate := p_plan ->> 'predicate_hint';
-    WITH name AS MATERIALIZED (
+    WITH  query AS MATERIALIZED (
+        SELECT w.ranking, w.words, mnemo._meant_by(w.words) AS meant
+          FROM (
+            SELECT q.ranking::integer AS ranking, mnemo._terms(q.text) AS words
+              FROM unnest(v_queries || array_fill(NULL::text, ARRAY[3 - cardinality(v_queries)])
+                    || v_topics) WITH ORDINALITY AS q(text, ranking)
+             WHERE q.text IS NOT NULL
+            OFFSET 0
+          ) AS w
+    ), name AS MATERIALIZED (
         SELECT n.name, n.subject, n.origin
           FROM mnemo._asked_names(
-                p_plan, v_queries, p_org_id, p_agent_id, p_now, p_audiences, p_places) AS n
+                p_plan, v_queries, ARRAY(SELECT q.meant FROM query AS q WHERE q.ranking <= 3),
+                p_org_id, p_agent_id, p_now, p_audiences, p_places) AS n
     ), form AS MATERIALIZED (
         SELECT t.place::integer AS slot, t.word, t.strength, t.term, t.factor, t.evidence
           FROM mnemo._question_terms(array_to_string(v_queries || v_topics, ' ')) AS t
@@ -22318,12 +22378,6 @@ BEGIN
           LEFT JOIN name AS n
             ON n.origin = 'said' AND f.word = ANY (string_to_array(n.name, ' '))
          GROUP BY f.slot, f.word
-    ), query AS MATERIALIZED (
-        SELECT q.ranking::integer AS ranking, mnemo._terms(q.text) AS words,
-               mnemo._meant_person(q.text) AS meant
-          FROM unnest(v_queries || array_fill(NULL::text, ARRAY[3 - cardinality(v_queries)])
-                || v_topics) WITH ORDINALITY AS q(text, ranking)
-         WHERE q.text IS NOT NULL
     ), usage AS MATERIALIZED (
         SELECT u.ranking, u.slot, u.asks, CASE WHEN u.asks THEN 1 ELSE v_rules.weak_factor END
                AS factor
@@ -22426,10 +22480,14 @@ BEGIN
                array_agg(g.factor) AS factors, array_agg(g.asks) AS asks
           FROM usage AS g
       ) AS u;
-    SELECT array_agg(i.idf * i.factor ORDER BY i.place), max(f.average_length)
-      INTO v_asked.scores, v_asked.average_length
+    -- A list that no record of the organisation is in is read for global ones only.
+    SELECT array_agg(i.idf * i.factor ORDER BY i.place),
+           array_agg(i.reads AND (i.records > 0 OR 4 = ANY (p_places)) ORDER BY i.place),
+           max(f.average_length)
+      INTO v_asked.scores, v_reads, v_asked.average_length
       FROM mnemo._inverse_frequencies(v_asked.terms, p_org_id) AS f
-      CROSS JOIN LATERAL unnest(f.idfs, v_factors) WITH ORDINALITY AS i(idf, factor, place);
+      CROSS JOIN LATERAL unnest(f.idfs, f.records, v_factors, v_reads)
+        WITH ORDINALITY AS i(idf, records, factor, reads, place);
     -- Records about whom the plan means rank before others with the same words: so do their lists.
     SELECT array_agg(l.term), array_agg(l.score), array_agg(l.slot)
       INTO v_asked.lists, v_asked.list_scores, v_asked.list_slots
@@ -22591,12 +22649,12 @@ BEGIN
           FROM unnest(p_asked.terms, p_asked.slots, p_asked.scores, p_asked.evidences)
             AS a(term, slot, score, evidence)
     ), hit AS MATERIALIZED (
-        SELECT h.org_id, h.id, h.slot, max(h.score) AS score, max(h.evidence) AS evidence
+        -- 15 is the weight of a word in the least of the facets.
+        SELECT h.org_id, h.id, h.slot, max(h.score) AS score,
+               max(h.evidence) * CASE WHEN max(h.weight) < 15 THEN v_rules.content_evidence ELSE 1 END
+                   AS evidence
           FROM (
-            SELECT c.org_id, c.id, a.slot,
-                   -- 15 is the weight of a word in the least of the facets.
-                   a.evidence * CASE WHEN u.weight < 15 THEN v_rules.content_evidence ELSE 1 END
-                       AS evidence,
+            SELECT c.org_id, c.id, a.slot, a.evidence, u.weight,
                    mnemo._term_score(a.score, u.weight, v.length, v_average) AS score
               FROM candidate AS c
               CROSS JOIN LATERAL (

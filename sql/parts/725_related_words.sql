@@ -103,15 +103,14 @@ RETURN '{
     "errand": "agreed collect commitment order pick promise todo",
     "espresso": "beverage cafe coffee drink", "exercise": "fitness gym sport training",
     "exercising": "exercise fitness gym sport training",
-    "fade": "barber hair haircut hairdresser salon", "faith": "religion", "family": "relationship",
-    "festival": "concert gig music", "fetch": "collect errand order pick",
+    "fade": "barber hair haircut hairdresser salon", "faith": "religion", "falafel": "sesame",
+    "family": "relationship", "festival": "concert gig music", "fetch": "collect errand order pick",
     "fiance": "husband married partner spous wife", "fiancee": "husband married partner spous wife",
     "film": "cinema", "fitness": "exercise gym sport training",
-    "flat": "beverage cafe coffee drink", "flight": "airport travel trip visited",
-    "florist": "flower", "flour": "gluten wheat", "flower": "florist", "fluent": "language",
-    "fly": "travel trip visited", "food": "diet dietary dinner eat meal restaurant venue",
-    "football": "sport team", "friendship": "friend",
-    "fringe": "barber hair haircut hairdresser salon", "frittata": "egg",
+    "flight": "airport travel trip visited", "florist": "flower", "flour": "gluten wheat",
+    "flower": "florist", "fluent": "language", "fly": "travel trip visited",
+    "food": "diet dietary dinner eat meal restaurant venue", "football": "sport team",
+    "friendship": "friend", "fringe": "barber hair haircut hairdresser salon", "frittata": "egg",
     "fruit": "kiwi strawberry"
 }'::jsonb;
 COMMENT ON FUNCTION mnemo._related_a_to_f() IS

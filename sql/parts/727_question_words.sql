@@ -2,61 +2,96 @@ CREATE FUNCTION mnemo._conversation_words()
 RETURNS text[]
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN string_to_array(
-    'able absolutely according across actually advice advise afraid afternoon against ago agree'
-    ' ah ahead allow allowed alone along already alright although amazing among amount announce'
-    ' answer anybody anymore anyway anywhere apart apparently appear appreciate approach area'
-    ' around arrive aside asking assume attempt attention autumn aware away awesome bad'
-    ' basically bear beat became becaus become began begin behind believe belong below beneath'
-    ' beside between beyond big bit book booked booking both bother bring brought busy buying'
-    ' call called calling care careful carry case catch caught caus certain certainly chance'
-    ' change check choice choose chose chosen claim clear clearly close closest comfortable'
-    ' coming common compare completely concern confirm confused consider constantly contain'
-    ' continue convince correct correctly count couple course cover currently dare date day dead'
-    ' deal dear decent decide decided decision deep definitely depend describe deserve despite'
-    ' detail determine die differ difference different difficult direct directly discover'
-    ' discuss doing doubt dozen drive driving drop drove due during eager early easily easy eh'
-    ' either else elsewhere end ended enough entire entirely especially essentially even evening'
-    ' event eventually everybody everywhere exact exactly example except excited exist expect'
-    ' explain express extra extremely eye fact fail fair fairly fall familiar fancy far fast'
-    ' favorite favourite feel feeling felt fetching few figure final finally finding fine finish'
-    ' first fit fix follow fond forever forget forgot forgotten form former forty forward free'
-    ' frequently front full fully fun funny further future gather general generally getting'
-    ' giving glad gladly gotta grab guess hand handle handy hang happen happened happening happy'
-    ' hard hardly hate head heading hear heard heavy hell hello help helpful hey hi hint hmm'
-    ' hold honest honestly hope hoping hour huge hungry hurry idea ideal ideally imagine'
-    ' immediately important impossible impress include indeed info inform information inside'
-    ' instance instead intend intention interested interesting involve issue item join joke keen'
-    ' keep kept key kidding kindly knowing large last late lately later latest lead lean learn'
-    ' least leave left less letting level likely liking limit line list listed little live load'
-    ' local long longer looking lose lost loud low lucky main mainly maintain making manage mark'
-    ' matter maybe mean meant meanwhile mention mentioned mere mess message middle mind minute'
-    ' miss missed missing mistake mix moment month morning mostly move naturally near nearby'
-    ' nearest nearly necessarily necessary neither next nice night nobody none noon normal'
-    ' normally note notice nowaday nowhere obvious obviously occasion occasionally odd offer oh'
-    ' ok okay once opinion option original otherwise ought outside overall owe pack packing'
-    ' particular particularly pass past perfect perfectly perhap personal personally pick picked'
-    ' piece place plain plan planned planning plenty plus point pop position possible possibly'
-    ' potential practically prefer preferably preference preferred present pretty previous'
-    ' previously probably problem proper properly provide pull purpose push putting question'
-    ' quick quickly quiet quite random rather rave reach react read ready real realise realiz'
-    ' reason recent recently recommend recommendation refer regard regarding regular regularly'
-    ' related reliable reliably rely remain reminder reply request require reserve reserved'
-    ' respond rest result review right rough roughly round rule running rush sake satisfied save'
-    ' saying scratch second seeing seem seemed select send sense sensible separate serious'
-    ' seriously set settle settled several share short shortly shot showing side sign similar'
-    ' simple simply since single sit situation slightly slow slowly small smart smile somebody'
-    ' somehow sometime somewhat somewhere soon sorry sound space speak special specific'
-    ' specifically spend spoke spot spring stand standard start started state stay stick stop'
-    ' stopping straight strange stuck stupid such suddenly suggest suggestion suit suitable'
-    ' suited summer suppose supposed sure surely surprise suspect swear sweet swing switch'
-    ' taking talk talking telling tend term test thank therefore thinking third though three'
-    ' thrilled throw till today together tomorrow tonight top total totally touch toward track'
-    ' tricky tried trouble true trust trusty truth try trying turn twice two typical typically'
-    ' ultimately under understand understood unless until unusual upon upset urgent useful usual'
-    ' various via view visit vital wait waiting walk wanna want wanting warn wasted watch week'
-    ' weekday weird whatever whenever wherever whether whichever while whilst whoever whole'
-    ' willing winter wise wish within without won wonder wonderful wondering word work worked'
-    ' world worry worse worst worth wow wrap write wrong year yes yesterday young', ' ');
+    'able absolutely accept according accus achieve acquire across act actual actually adapt'
+    ' add adjust admit adopt advice advise affect afford afraid afternoon against ago agree ah'
+    ' ahead aim alive allow allowed alone along already alright alter although amazing among'
+    ' amount announce annoy annoyed answer anybody anymore anyway anywhere apart apparent'
+    ' apparently appear appreciate approach approve area argue around arrange arranged arrive'
+    ' aside asking assess assist assume assure attach attempt attend attending attention attract'
+    ' autumn awake aware away awesome bad base basically bear beat beautiful became becaus'
+    ' become beg began begin behind believe belong below bend beneath beside bet between beyond'
+    ' big bit blame bloke blow book booked booking bored boring both bother break breathe bring'
+    ' brought build burn bury busy buying calculate call called calling care careful carry'
+    ' carrying case cast catch caught caus cease certain certainly chance change chap chase'
+    ' cheap check cheer choice choose chose chosen claim clear clearly close closest cold'
+    ' collapse colour combine comfort comfortable coming command comment commit common'
+    ' communicate compare complain complaint complete completely compose concentrate concern'
+    ' conclude conduct confess confirm confused conquer consider constantly construct consult'
+    ' contain continue contribute convert convince cool cope copy correct correctly count'
+    ' counter couple course cover crazy create cross cry cure current currently daily dare dark'
+    ' day dead deal dear decent decide decided decision deep definitely demand deny depart'
+    ' depend describe deserve design desire despite destroy detail detect determine develop'
+    ' devote die differ difference different difficult dig direct directly dirty disappoint'
+    ' discover discuss dislike display divide doing dominate donate double doubt dozen drag draw'
+    ' dream drive driving drop drove dry due during eager early earn ease easily easy educate eh'
+    ' either elect else elsewhere emerge employ empty enable encourage end ended engage enough'
+    ' ensure entertain entire entirely equal escape especially essentially establish estimate'
+    ' even evening event eventually everybody everywhere exact exactly examine example exceed'
+    ' except exchange excited excus execute exhausted exist expand expect expensive explain'
+    ' explore expose express extend extra extremely eye face fact fail fair fairly fall familiar'
+    ' fancy far fast favorite favour favourite fear feed feel feeling felt fetching few fight'
+    ' figure fill final finally finance finding fine finish fire first fit fix float flow fold'
+    ' folk follow fond force forever forget forgot forgotten form former forty forward free'
+    ' freez frequently fresh front fulfil full fully fun function funny further future gain'
+    ' gather general generally getting giving glad gladly glorious gorgeous gotta govern grab'
+    ' grant greet grow guarantee guess guide guy half hand handle handled handy hang happen'
+    ' happened happening happy hard hardly hate head heading heal hear heard heavy hell hello'
+    ' help helpful hey hi hide hint hire hit hmm hold honest honestly hope hoping hot hour huge'
+    ' hungry hunt hurry hurt idea ideal ideally ignore illustrate imagine immediate immediately'
+    ' important impose impossible impress improve include increase indeed indicate influence'
+    ' info inform information initial injure inside insist install instance instant instead'
+    ' intend intention interested interesting introduce invent invest investigate invite invited'
+    ' inviting involve issue item join joint joke judge jump justify keen keep kept key kick'
+    ' kidding kill kindly knock knowing lady large last late lately later latest laugh launch'
+    ' lay lead lean learn least leave leaving left lend lent less letting level lick lie light'
+    ' likely liking limit line link list listed little live load local long longer looking lose'
+    ' lost loud lovely low lucky mad main mainly maintain major making manage managed mark marry'
+    ' match matter maybe mean meant meanwhile measure melt mend mention mentioned mere mess'
+    ' message middle mind minor minute miss missed missing mistake mix modern moment monitor'
+    ' month morning mostly motivate mount move murder mutual narrow natural naturally near'
+    ' nearby nearest nearly necessarily necessary neither next nice night nobody nod none noon'
+    ' normal normally note notice nowaday nowhere observe obtain obvious obviously occasion'
+    ' occasionally occupy occur odd offer official oh ok okay once open operate opinion oppose'
+    ' option ordinary organise organised organising original otherwise ought outside overall'
+    ' overcome overdue owe pack packing participate particular particularly pass past perfect'
+    ' perfectly perform perhap permanent permit personal personally persuade pick picked piece'
+    ' place plain plan planned planning plead pleasant pleased plenty plus point poor pop'
+    ' popular position possess possible possibly postpone potential pour practically praise pray'
+    ' predict prefer preferably preference preferred prepare prepared pretty prevent previous'
+    ' previously pricey prime private probably problem proceed produce promote proper properly'
+    ' propose protect prove provide provoke publish pull punish pure purpose pursue push putting'
+    ' qualify question quick quickly quiet quit quite quote raise random range rapid rare rate'
+    ' rather rave raw reach react read ready real realise realiz reason rebuild receive recent'
+    ' recently reckon recognise recommend recommendation recover reduce refer refus regard'
+    ' regarding regret regular regularly reject relate related relax release relevant reliable'
+    ' reliably relieve rely remain reminder remote remove repeat replace reply represent request'
+    ' require rescue reserve reserved resign resist resolve respective respond rest restore'
+    ' restrict result retain retire reveal reverse review reward rich right rise risk rob roll'
+    ' rough roughly round rub ruin rule running rush sake satisfied satisfy save saying scratch'
+    ' scream search second secure seeing seek seem seemed seiz select send senior sense sensible'
+    ' separate serious seriously serve served serving set settle settled several severe shake'
+    ' shape share sharp shelter shine shock short shortly shot shout showing shut shy side sign'
+    ' signal silent silly similar simple simply since single sink sit situation skip sleepy'
+    ' slight slightly slip slow slowly small smart smash smile smooth snap social soft sole'
+    ' solid solve somebody somehow sometime somewhat somewhere soon sorry sorted sorting sound'
+    ' space speak special specific specifically spend spill spin split spoil spoke spot spread'
+    ' spring squeez stable stand standard stare start started state static stay steady steal'
+    ' steep stick stir stop stopping straight strain strange stress stretch strict strike strip'
+    ' strong struggle stuck stupid submit succeed such suck sudden suddenly suffer sufficient'
+    ' suggest suggestion suit suitable suited summer super superb supply support suppose'
+    ' supposed sure surely surprise surround survive suspect suspend sustain swallow swear sweep'
+    ' sweet swing switch tackle taking talk talking tear tease telling tempt tend term terrible'
+    ' test thank therefore thick thin thinking third thorough though threaten three thrilled'
+    ' throw tie tight till tiny tired today together tomorrow tonight top total totally touch'
+    ' tough toward trace track transfer transform translate trap treat tremble tremendous trick'
+    ' tricky tried trouble true trust trusty truth try trying turn twice twist two typical'
+    ' typically ugly ultimately under understand understood unite unless until unusual upon'
+    ' upset urge urgent useful usual value vanish various vary vast via view vital wait waiting'
+    ' wake walk wander wanna want wanting warm warn waste wasted watch wave weaken wear wearing'
+    ' week weekday weird wet whatever whenever wherever whether whichever while whilst whisper'
+    ' whoever whole wide wild willing win winter wipe wise wish withdraw within without witness'
+    ' won wonder wonderful wondering word work worked world worry worse worst worth wound wow'
+    ' wrap write wrong year yell yes yesterday yield young', ' ');
 COMMENT ON FUNCTION mnemo._conversation_words() IS
     'English words, as _terms folds them, that carry a conversation and seldom its subject: they '
     'ask for something only where a question has no other words.';
@@ -118,11 +153,15 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 40
 BEGIN ATOMIC
     WITH token AS MATERIALIZED (
         SELECT t.word, min(t.place) AS place, min(t.phrase) AS phrase,
-               mnemo._word_strengths() ->> t.word AS strength
+               CASE WHEN min(t.phrase) IS NULL AND bool_and(t.before IS NOT NULL) THEN '0'
+               ELSE mnemo._word_strengths() ->> t.word END AS strength
           FROM (
-            SELECT u.word, u.place, mnemo._related_words() ->> (
-                       u.word || ' ' || lead(u.word) OVER (ORDER BY u.place)) AS phrase
-              FROM unnest(mnemo._terms(p_text)) WITH ORDINALITY AS u(word, place)
+            SELECT p.word, p.place, p.phrase, lag(p.phrase) OVER (ORDER BY p.place) AS before
+              FROM (
+                SELECT u.word, u.place, mnemo._related_words() ->> (
+                           u.word || ' ' || lead(u.word) OVER (ORDER BY u.place)) AS phrase
+                  FROM unnest(mnemo._terms(p_text)) WITH ORDINALITY AS u(word, place)
+              ) AS p
           ) AS t
          GROUP BY t.word
     ), asked AS MATERIALIZED (
@@ -160,23 +199,24 @@ COMMENT ON FUNCTION mnemo._question_terms(text) IS
     'is no other; 0 a word of _weak_words, which never does. form: the word itself, another form '
     'of it or a related word; term: its hash. factor: what a hit of it counts in ranking (1 the '
     'word, 0.85 a form, 0.5 a related word). evidence: how far a hit shows that the record speaks '
-    'of what the word asks for (1, 0.9, 0.72). A word that begins a phrase of _related_words, such '
-    'as work out, has the related words of the phrase too. No row for a text without words.';
+    'of what the word asks for (1, 0.9, 0.72). The first word of a phrase of _related_words, such '
+    'as work out, asks with the related words of the phrase, the second for nothing. No row for a '
+    'text without words.';
 
-CREATE FUNCTION mnemo._meant_person(
-    p_text text
+CREATE FUNCTION mnemo._meant_by(
+    p_words text[]
 )
 RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE
-    WHEN mnemo._terms(p_text) && ARRAY['she', 'her', 'he', 'him', 'his', 'wife', 'husband', 'spous',
-        'fiancee', 'fiance', 'girlfriend', 'boyfriend', 'hubby', 'missu']::text[] THEN 'partner'
-    WHEN mnemo._terms(p_text) && ARRAY['i', 'me', 'my', 'mine', 'myself', 'we', 'us', 'our',
-        'user']::text[] THEN 'user' END;
-COMMENT ON FUNCTION mnemo._meant_person(text) IS
-    'Whom a text means that names nobody: partner for a pronoun of the third person or a word for '
-    'a spouse, that is the one subject that has a name of _partner_names; user for the first '
-    'person; else NULL. NULL for NULL.';
+    WHEN p_words && ARRAY['she', 'her', 'he', 'him', 'his', 'wife', 'husband', 'spous', 'fiancee',
+        'fiance', 'girlfriend', 'boyfriend', 'hubby', 'missu']::text[] THEN 'partner'
+    WHEN p_words && ARRAY['i', 'me', 'my', 'mine', 'myself', 'we', 'us', 'our', 'user']::text[]
+    THEN 'user' END;
+COMMENT ON FUNCTION mnemo._meant_by(text[]) IS
+    'Whom words, as _terms gives them, mean that name nobody: partner for a pronoun of the third '
+    'person or a word for a spouse, that is the one subject with a name of _partner_names; user '
+    'for the first person; else NULL. NULL for NULL.';
 
 CREATE FUNCTION mnemo._partner_names()
 RETURNS text[]

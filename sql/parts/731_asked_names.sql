@@ -47,17 +47,23 @@ AS $fn$
 BEGIN
     RETURN ARRAY(
         SELECT DISTINCT array_to_string(w.words[p.place : p.place + n.more], ' ') COLLATE "C"
-          FROM unnest(p_texts) AS t(text)
-          CROSS JOIN LATERAL (
-            SELECT string_to_array(mnemo._fold_phrase(t.text), ' ') AS words OFFSET 0
+          FROM (
+            SELECT string_to_array(btrim(l.line, ' '), ' ') AS words
+              FROM unnest(string_to_array(mnemo._fold_lines(array_to_string(p_texts, E'\n')), E'\n'))
+                AS l(line)
+            OFFSET 0
           ) AS w
-          CROSS JOIN LATERAL generate_subscripts(w.words, 1) AS p(place)
+          CROSS JOIN LATERAL (
+            SELECT u.place::integer AS place,
+                   (mnemo._word_strengths() ->> u.word)::integer AS strength
+              FROM unnest(w.words) WITH ORDINALITY AS u(word, place)
+            OFFSET 0
+          ) AS p
           CROSS JOIN generate_series(0, 2) AS n(more)
-         WHERE p.place + n.more <= cardinality(w.words)
-           AND w.words[p.place] COLLATE "C" <> ALL (mnemo._stop_words())
-           AND w.words[p.place + n.more] COLLATE "C" <> ALL (mnemo._stop_words())
-           AND (n.more > 0 OR w.words[p.place] COLLATE "C"
-                <> ALL (mnemo._weak_words() || mnemo._conversation_words()))
+         WHERE p.strength IS DISTINCT FROM -1
+           AND CASE n.more WHEN 0 THEN p.strength IS NULL
+               ELSE mnemo._word_strengths() ->> w.words[p.place + n.more] IS DISTINCT FROM '-1' END
+           AND p.place + n.more <= cardinality(w.words)
     );
 END
 $fn$;
@@ -69,6 +75,7 @@ COMMENT ON FUNCTION mnemo._phrases(text[]) IS
 CREATE FUNCTION mnemo._asked_names(
     p_plan jsonb,
     p_queries text[],
+    p_meant text[],
     p_org_id text,
     p_agent_id text,
     p_now timestamptz,
@@ -80,7 +87,6 @@ LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 5
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
-    v_meant text[] := ARRAY(SELECT mnemo._meant_person(q.text) FROM unnest(p_queries) AS q(text));
     v_phrases text[] := mnemo._phrases(p_queries);
     v_entities text[] := ARRAY(
         SELECT mnemo._fold_name(f.form)
@@ -89,7 +95,7 @@ DECLARE
             AS f(form)
          WHERE f.form IS NOT NULL);
     v_hint text := mnemo._fold_name(p_plan ->> 'subject_hint');
-    v_partner text[] := CASE WHEN 'partner' = ANY (v_meant) THEN mnemo._partner_names() END;
+    v_partner text[] := CASE WHEN 'partner' = ANY (p_meant) THEN mnemo._partner_names() END;
 BEGIN
     RETURN QUERY
     WITH known AS MATERIALIZED (
@@ -118,11 +124,11 @@ BEGIN
       LIMIT 1)
     UNION ALL
     SELECT NULL, 'user',
-           CASE WHEN 'user' = ANY (v_meant || v_entities) THEN 'user' ELSE 'nobody' END
+           CASE WHEN 'user' = ANY (p_meant || v_entities) THEN 'user' ELSE 'nobody' END
      WHERE NOT EXISTS (SELECT FROM known AS k
                         WHERE k.name = ANY (v_phrases || v_entities || v_partner)
                           AND k.subject <> 'user')
-       AND ('user' = ANY (v_meant || v_entities) OR v_partner IS NULL)
+       AND ('user' = ANY (p_meant || v_entities) OR v_partner IS NULL)
     UNION ALL
     SELECT v_hint, coalesce((SELECT k.subject FROM known AS k WHERE k.name = v_hint), v_hint),
            'hint'
@@ -130,7 +136,7 @@ BEGIN
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._asked_names(
-    jsonb, text[], text, text, timestamptz, bigint[], bigint[]
+    jsonb, text[], text[], text, text, timestamptz, bigint[], bigint[]
 ) IS
     'Whom a plan means, by its origin: said, a name in its queries or entities that means one '
     'subject other than the user; where there is none, partner, whom a pronoun means, else the '

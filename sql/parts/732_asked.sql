@@ -2,6 +2,7 @@ CREATE FUNCTION mnemo._inverse_frequencies(
     p_terms bigint[],
     p_org_id text,
     OUT idfs double precision[],
+    OUT records double precision[],
     OUT average_length double precision
 )
 LANGUAGE plpgsql STABLE PARALLEL SAFE
@@ -25,8 +26,9 @@ BEGIN
           ) AS s
     )
     SELECT array_agg(ln(1 + (t.records - f.records + 0.5) / (f.records + 0.5)) ORDER BY f.place),
+           array_agg(f.records ORDER BY f.place),
            max(CASE WHEN t.length > 0 THEN t.length / t.records ELSE 10 END)
-      INTO idfs, average_length
+      INTO idfs, records, average_length
       FROM (
         SELECT a.place, (coalesce((
                     SELECT q.records FROM mnemo.term_frequency AS q
@@ -36,12 +38,14 @@ BEGIN
                       FROM change AS c WHERE c.asked
                 ), 0))::double precision AS records
           FROM unnest(p_terms) WITH ORDINALITY AS a(term, place)
+        OFFSET 0
       ) AS f
       CROSS JOIN total AS t;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._inverse_frequencies(bigint[], text) IS
-    'The inverse document frequency of each term and the average length, as _query_terms has them.';
+    'The inverse document frequency of each term, the number of records that have it, and the '
+    'average length, as _query_terms has them.';
 
 CREATE FUNCTION mnemo._asked(
     p_plan jsonb,
@@ -70,10 +74,20 @@ DECLARE
     v_own bigint[];
 BEGIN
     v_asked.predicate := p_plan ->> 'predicate_hint';
-    WITH name AS MATERIALIZED (
+    WITH  query AS MATERIALIZED (
+        SELECT w.ranking, w.words, mnemo._meant_by(w.words) AS meant
+          FROM (
+            SELECT q.ranking::integer AS ranking, mnemo._terms(q.text) AS words
+              FROM unnest(v_queries || array_fill(NULL::text, ARRAY[3 - cardinality(v_queries)])
+                    || v_topics) WITH ORDINALITY AS q(text, ranking)
+             WHERE q.text IS NOT NULL
+            OFFSET 0
+          ) AS w
+    ), name AS MATERIALIZED (
         SELECT n.name, n.subject, n.origin
           FROM mnemo._asked_names(
-                p_plan, v_queries, p_org_id, p_agent_id, p_now, p_audiences, p_places) AS n
+                p_plan, v_queries, ARRAY(SELECT q.meant FROM query AS q WHERE q.ranking <= 3),
+                p_org_id, p_agent_id, p_now, p_audiences, p_places) AS n
     ), form AS MATERIALIZED (
         SELECT t.place::integer AS slot, t.word, t.strength, t.term, t.factor, t.evidence
           FROM mnemo._question_terms(array_to_string(v_queries || v_topics, ' ')) AS t
@@ -83,12 +97,6 @@ BEGIN
           LEFT JOIN name AS n
             ON n.origin = 'said' AND f.word = ANY (string_to_array(n.name, ' '))
          GROUP BY f.slot, f.word
-    ), query AS MATERIALIZED (
-        SELECT q.ranking::integer AS ranking, mnemo._terms(q.text) AS words,
-               mnemo._meant_person(q.text) AS meant
-          FROM unnest(v_queries || array_fill(NULL::text, ARRAY[3 - cardinality(v_queries)])
-                || v_topics) WITH ORDINALITY AS q(text, ranking)
-         WHERE q.text IS NOT NULL
     ), usage AS MATERIALIZED (
         SELECT u.ranking, u.slot, u.asks, CASE WHEN u.asks THEN 1 ELSE v_rules.weak_factor END
                AS factor
@@ -191,10 +199,14 @@ BEGIN
                array_agg(g.factor) AS factors, array_agg(g.asks) AS asks
           FROM usage AS g
       ) AS u;
-    SELECT array_agg(i.idf * i.factor ORDER BY i.place), max(f.average_length)
-      INTO v_asked.scores, v_asked.average_length
+    -- A list that no record of the organisation is in is read for global ones only.
+    SELECT array_agg(i.idf * i.factor ORDER BY i.place),
+           array_agg(i.reads AND (i.records > 0 OR 4 = ANY (p_places)) ORDER BY i.place),
+           max(f.average_length)
+      INTO v_asked.scores, v_reads, v_asked.average_length
       FROM mnemo._inverse_frequencies(v_asked.terms, p_org_id) AS f
-      CROSS JOIN LATERAL unnest(f.idfs, v_factors) WITH ORDINALITY AS i(idf, factor, place);
+      CROSS JOIN LATERAL unnest(f.idfs, f.records, v_factors, v_reads)
+        WITH ORDINALITY AS i(idf, records, factor, reads, place);
     -- Records about whom the plan means rank before others with the same words: so do their lists.
     SELECT array_agg(l.term), array_agg(l.score), array_agg(l.slot)
       INTO v_asked.lists, v_asked.list_scores, v_asked.list_slots

@@ -129,12 +129,12 @@ BEGIN
           FROM unnest(p_asked.terms, p_asked.slots, p_asked.scores, p_asked.evidences)
             AS a(term, slot, score, evidence)
     ), hit AS MATERIALIZED (
-        SELECT h.org_id, h.id, h.slot, max(h.score) AS score, max(h.evidence) AS evidence
+        -- 15 is the weight of a word in the least of the facets.
+        SELECT h.org_id, h.id, h.slot, max(h.score) AS score,
+               max(h.evidence) * CASE WHEN max(h.weight) < 15 THEN v_rules.content_evidence ELSE 1 END
+                   AS evidence
           FROM (
-            SELECT c.org_id, c.id, a.slot,
-                   -- 15 is the weight of a word in the least of the facets.
-                   a.evidence * CASE WHEN u.weight < 15 THEN v_rules.content_evidence ELSE 1 END
-                       AS evidence,
+            SELECT c.org_id, c.id, a.slot, a.evidence, u.weight,
                    mnemo._term_score(a.score, u.weight, v.length, v_average) AS score
               FROM candidate AS c
               CROSS JOIN LATERAL (
