@@ -18,7 +18,7 @@ from mnemo_pg._sqlalchemy import Alchemy
 from mnemo_pg.errors import translate
 from mnemo_pg.retrieval import MemoryAnswer, RetrievalPlan
 from mnemo_pg.statements import Statement
-from mnemo_pg.types import Guard, RetrievalTemporal
+from mnemo_pg.types import Guard, RetrievalTemporal, StaleMode
 
 if TYPE_CHECKING:
     from mnemo_pg._sqlalchemy import SQLAlchemySource
@@ -321,6 +321,7 @@ class Mnemo:
         similarity_threshold: float | None = None,
         guard: Guard | str | None = None,
         context: str | None = None,
+        stale: StaleMode | str = StaleMode.REFUSE,
         turn_id: int = 0,
         generation: int = 0,
         limit: int = 5,
@@ -332,9 +333,9 @@ class Mnemo:
     ) -> MemoryAnswer:
         """A plan to replay if one fits the query, else what memory knows: one answer says which.
 
-        `recall_plan` with the query, `similarity_threshold`, `guard` and `context`; on a miss
-        `retrieve` with the other arguments, by `plan`, or by the one that `plan_retrieval` makes of
-        the query. With experience memory off it retrieves.
+        `recall_plan` with the query, `similarity_threshold`, `guard`, `context` and `stale`; on a
+        miss `retrieve` with the other arguments, by `plan`, or by the one that `plan_retrieval`
+        makes of the query. With experience memory off it retrieves.
 
             answer = m.recall_or_retrieve("where does Rhea like to eat?")
             if answer.source is AnswerSource.PLAN:
@@ -345,6 +346,7 @@ class Mnemo:
             similarity_threshold=similarity_threshold,
             guard=guard,
             context=context,
+            stale=stale,
             agent_id=agent_id,
             org_id=org_id,
         )

@@ -1,4 +1,4 @@
-"""The loop of experience memory on realistic data: remember, recall, and who sees what.
+"""The loop of experience memory on realistic data: remember, recall, who sees what, retrieve.
 
 It works in an organisation of its own, `demo`. Every plan carries an idempotency key, so running it
 again finds everything in place and gives the same answers; nothing is stored twice.
@@ -25,6 +25,45 @@ _PRIVATE_PLAN = "it-022"
 _COLLEAGUE = "analyst"
 _MEMORY = (
     "The laptop of the reception desk gets stuck on the BitLocker recovery screen every spring"
+)
+# What an agent of the help desk knows about people, and what it is asked then.
+_KNOWING = "helpdesk-1"
+_FACTS: tuple[dict[str, Any], ...] = (
+    {
+        "content": "Marta Lindqvist wants to be called, and reads no mail.",
+        "kind": "communication_style",
+        "subject": "marta",
+        "predicate": "contact_preference",
+        "entities": ["Marta Lindqvist"],
+        "aliases": ["the head of reception"],
+    },
+    {
+        "content": "Marta Lindqvist works from Malmo on Fridays.",
+        "kind": "routine",
+        "subject": "marta",
+        "predicate": "work_location",
+        "entities": ["Marta Lindqvist", "Malmo"],
+    },
+    {
+        "content": "Jonas Weber keeps the spare laptops in room 2.14.",
+        "kind": "routine",
+        "subject": "jonas",
+        "predicate": "storage_place",
+        "entities": ["Jonas Weber"],
+    },
+    {
+        "content": "Jonas Weber is allergic to peanuts.",
+        "kind": "identity",
+        "subject": "jonas",
+        "predicate": "food_allergy",
+        "entities": ["Jonas Weber"],
+    },
+)
+_ASKED = (
+    "For the employee portal, how do I reset my password?",
+    "How does the head of reception like to be contacted?",
+    "Where are the spare laptops?",
+    "What does Jonas play in the band?",
 )
 
 
@@ -97,6 +136,31 @@ class OrdinaryRecall:
 
     contents: list[str]
     plans_among_them: int
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A question that a plan answers, or what memory knows: `source` says which.
+
+    `steps` are those of the plan, `facts` what was retrieved, `topics` and `names` what was looked
+    for.
+    """
+
+    query: str
+    source: str
+    steps: list[str]
+    names: list[str]
+    topics: list[str]
+    facts: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Knowledge:
+    """The questions of the loop, and what a language model would be shown of the memory."""
+
+    agent_id: str
+    loops: list[Loop]
+    memory_map: list[str]
 
 
 def data(name: str) -> list[dict[str, Any]]:
@@ -214,3 +278,24 @@ class Demo:
             contents=[memory.content for memory in found],
             plans_among_them=sum(memory.id in plans for memory in found),
         )
+
+    def retrieve(self) -> Knowledge:
+        """Facts in memory, and questions: a plan is replayed, else what is known is retrieved."""
+        who = {"agent_id": _KNOWING, "org_id": ORG}
+        for number, fact in enumerate(_FACTS, start=1):
+            self._client.remember(**fact, **who, idempotency_key=f"demo:fact-{number}")
+        loops = []
+        for query in _ASKED:
+            answer = self._client.recall_or_retrieve(query, **who)
+            plan = answer.plan
+            loops.append(
+                Loop(
+                    query=query,
+                    source=answer.source,
+                    steps=list(answer.match.steps),
+                    names=[] if plan is None else [each.forms[-1] for each in plan.entities],
+                    topics=[] if plan is None else list(plan.topics),
+                    facts=[memory.content for memory in answer.memories],
+                )
+            )
+        return Knowledge(_KNOWING, loops, self._client.memory_map(**who).splitlines())

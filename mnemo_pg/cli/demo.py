@@ -11,7 +11,18 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from mnemo_pg.cli import output
 from mnemo_pg.cli.session import Dsn, Json, client, options
-from mnemo_pg.demo import ORG, Answer, Demo, OrdinaryRecall, Rules, Sharing, Stored, Timing
+from mnemo_pg.demo import (
+    ORG,
+    Answer,
+    Demo,
+    Knowledge,
+    OrdinaryRecall,
+    Rules,
+    Sharing,
+    Stored,
+    Timing,
+)
+from mnemo_pg.retrieval import AnswerSource
 
 
 def register(app: typer.Typer) -> None:
@@ -39,6 +50,8 @@ def demo(context: typer.Context, dsn: Dsn = None, as_json: Json = False) -> None
         tell.sharing(sharing)
         ordinary = play.recall_memories()
         tell.ordinary(ordinary)
+        knowledge = play.retrieve()
+        tell.knowledge(knowledge)
     seconds = time.monotonic() - started
     tell.end(stored, recall_timing, seconds)
     if chosen.json:
@@ -51,6 +64,7 @@ def demo(context: typer.Context, dsn: Dsn = None, as_json: Json = False) -> None
                 "answers": [_answer(answer) for answer in answers],
                 "sharing": asdict(sharing),
                 "ordinary_recall": asdict(ordinary),
+                "retrieval": asdict(knowledge),
                 "milliseconds": {
                     "remember_plan": asdict(stored.timing),
                     "recall_plan": asdict(recall_timing),
@@ -220,13 +234,37 @@ class _Teller:
         for content in ordinary.contents:
             output.say(f"  {content}")
 
+    def knowledge(self, knowledge: Knowledge) -> None:
+        if self._silent:
+            return
+        self._head(
+            8,
+            "A plan, or what memory knows",
+            f"recall_or_retrieve by {knowledge.agent_id}: where no plan fits, a retrieval plan is"
+            " made of the question, and the facts that answer it are ranked.",
+        )
+        for loop in knowledge.loops:
+            output.say(loop.query, style="bold")
+            if loop.source == AnswerSource.PLAN:
+                output.say(f"     replay: {' > '.join(loop.steps[:3])}")
+                continue
+            looked = ", ".join((*loop.names, *loop.topics))
+            output.say(f"     no plan; looked for {looked or 'nothing'}")
+            for fact in loop.facts:
+                output.say(f"     fact: {fact}")
+            if not loop.facts:
+                output.say("     memory does not know: no guess, nothing is returned")
+        output.say("What a language model is shown first (mnemo-pg memory-map):")
+        for line in knowledge.memory_map:
+            output.say(f"     {line}")
+
     def end(self, stored: Stored, recall: Timing, seconds: float) -> None:
         if self._silent:
             return
         remember = "remember_plan"
         if stored.statuses.get("repeated"):
             remember += " (repeated, nothing is written)"
-        self._head(8, "Time of a call, with the round trip", f"All in {seconds:.1f} s.")
+        self._head(9, "Time of a call, with the round trip", f"All in {seconds:.1f} s.")
         made = output.table("", "calls", "p50 ms", "p95 ms")
         for name, timing in ((remember, stored.timing), ("recall_plan", recall)):
             output.row(made, name, timing.calls, f"{timing.p50:.2f}", f"{timing.p95:.2f}")
@@ -238,6 +276,10 @@ class _Teller:
             f" --org {ORG} --agent helpdesk-1"
         )
         output.say('  mnemo-pg remember-plan "your question" --step "what you did" --score 0.9')
+        output.say(
+            '  mnemo-pg retrieve "the head of reception: call or write?" --explain'
+            f" --org {ORG} --agent helpdesk-1"
+        )
         output.say("  mnemo-pg psql")
 
 

@@ -21195,7 +21195,8 @@ RETURN CASE WHEN (p_value >= 0) IS NOT TRUE THEN mnemo._argument(
     'number the turns of a conversation and the plans of a turn from 0'
 ) END;
 COMMENT ON FUNCTION mnemo._turn_problem(text, bigint) IS
-    'The problem of a number of a turn or of a generation that is NULL or negative; NULL for none.';
+    'The problem of a number of a turn or of a generation that is NULL or negative; NULL for '
+    'none.';
 
 CREATE FUNCTION mnemo.plan_retrieval(
     p_text text,
@@ -21219,13 +21220,11 @@ BEGIN
             'p_text must not be NULL', 'a blank text gives a plan that searches nothing') END,
         mnemo._turn_problem('p_turn_id', p_turn_id),
         mnemo._turn_problem('p_generation', p_generation),
-        CASE WHEN p_now IS NULL THEN mnemo._argument('p_now',
-            'p_now must not be NULL', 'leave it out for the time of the transaction') END,
         mnemo._time_problem('p_now', p_now),
         mnemo._length_problem('p_text', p_text, 100000)
     ]));
     RETURN mnemo._retrieval_plan(
-        mnemo._planned(p_text, v_caller.org_id, v_caller.agent_id, p_now)
+        mnemo._planned(p_text, v_caller.org_id, v_caller.agent_id, coalesce(p_now, now()))
         || jsonb_build_object(
             'turn_id', p_turn_id,
             'generation', p_generation,
@@ -21246,9 +21245,9 @@ COMMENT ON FUNCTION mnemo.plan_retrieval(text, text, text, bigint, bigint, times
     '0.85 with a known name, a person in the user''s life or explicit recall, else 0.6. A text '
     'without topic and name, a blank one too, gives a plan that searches nothing. English word '
     'lists; words of other languages are topics. p_turn_id, p_generation: of the plan, from 0. '
-    'p_now moves only the window and what is not valid or expired by then. NULL is refused. '
-    'Errors: 42501 access; 22023 NULL, a negative number, a time that is infinite or not before '
-    'the year 10000; 54000 over 100,000 characters.';
+    'p_now moves only the window and what is not valid or expired by then; NULL, the time of the '
+    'transaction. Another NULL is refused. Errors: 42501 access; 22023 NULL, a negative number, a '
+    'time that is infinite or not before the year 10000; 54000 over 100,000 characters.';
 
 -- part: 720_memory_map.sql
 -- All that the map reads of an agent's own records: the heap would cost ten times as much. No other
@@ -22057,10 +22056,6 @@ CREATE FUNCTION mnemo._known_names(
 )
 RETURNS TABLE (name text, subject text)
 LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 5
-SET search_path = pg_catalog, mnemo, pg_temp
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET jit = off
 AS $fn$
 BEGIN
     RETURN QUERY
@@ -22107,30 +22102,21 @@ CREATE FUNCTION mnemo._boosts(
     p_valid_from timestamptz,
     p_now timestamptz
 )
-RETURNS TABLE (factor double precision, boosts jsonb)
-LANGUAGE sql STABLE PARALLEL SAFE ROWS 1
-BEGIN ATOMIC
-    SELECT b.source * b.confidence * b.doubt * b.recency,
-           jsonb_build_object('source', b.source, 'confidence', b.confidence, 'doubt', b.doubt,
-               'recency', b.recency)
-      FROM (
-        SELECT CASE WHEN p_source_type IN ('human', 'user_input') THEN 1.1 ELSE 1.0 END
-                   ::double precision AS source,
-               coalesce(0.7 + 0.6 * p_confidence, 1) AS confidence,
-               CASE WHEN p_confidence < 0.5 THEN 0.7 ELSE 1.0 END::double precision AS doubt,
-               CASE WHEN p_kind = 'episodic'
-               THEN 0.5 + 0.5 * exp(
-                    -least(greatest(
-                        extract(epoch FROM p_now - p_valid_from)::double precision / 86400,
-                        0), 7000)
-                    / 14)
-               ELSE 1 END AS recency
-      ) AS b;
-END;
+RETURNS double precision[]
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN ARRAY[
+    CASE WHEN p_source_type IN ('human', 'user_input') THEN 1.1::double precision ELSE 1 END,
+    coalesce(0.7::double precision + 0.6::double precision * p_confidence, 1),
+    CASE WHEN p_confidence < 0.5::double precision THEN 0.7::double precision ELSE 1 END,
+    CASE WHEN p_kind = 'episodic'
+    THEN 0.5::double precision + 0.5::double precision * exp(-least(greatest(
+            extract(epoch FROM p_now - p_valid_from)::double precision / 86400, 0), 7000) / 14)
+    ELSE 1 END
+];
 COMMENT ON FUNCTION mnemo._boosts(text, double precision, text, timestamptz, timestamptz) IS
-    'What multiplies the score of a record: source 1.1 for an explicit one (human, user_input); '
-    'confidence 0.7 + 0.6 times it, 1 where it is unknown; doubt 0.7 for a confidence under 0.5; '
-    'recency 0.5 + 0.5 * exp(-days / 14) for facts of kind episodic; factor is their product.';
+    'What multiplies the score of a record: source, 1.1 for an explicit one (human, user_input); '
+    'confidence, 0.7 + 0.6 times it, 1 where it is unknown; doubt, 0.7 for a confidence under 0.5; '
+    'recency, 0.5 + 0.5 * exp(-days / 14) for facts of kind episodic.';
 
 -- part: 731_asked_names.sql
 CREATE FUNCTION mnemo._reachable_audiences(
@@ -22141,10 +22127,6 @@ CREATE FUNCTION mnemo._reachable_audiences(
     OUT places bigint[]
 )
 LANGUAGE plpgsql STABLE PARALLEL SAFE
-SET search_path = pg_catalog, mnemo, pg_temp
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET jit = off
 AS $fn$
 BEGIN
     SELECT array_agg(a.audience ORDER BY a.place), array_agg(a.place ORDER BY a.place)
@@ -22177,7 +22159,6 @@ CREATE FUNCTION mnemo._phrases(
 )
 RETURNS text[]
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 BEGIN
     RETURN ARRAY(
@@ -22219,7 +22200,6 @@ CREATE FUNCTION mnemo._asked_names(
 )
 RETURNS TABLE (name text, subject text, origin text)
 LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 5
-SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_phrases text[] := mnemo._phrases(p_queries);
@@ -22287,10 +22267,6 @@ CREATE FUNCTION mnemo._inverse_frequencies(
     OUT average_length double precision
 )
 LANGUAGE plpgsql STABLE PARALLEL SAFE
-SET search_path = pg_catalog, mnemo, pg_temp
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET jit = off
 AS $fn$
 BEGIN
     WITH change AS MATERIALIZED (
@@ -22338,9 +22314,6 @@ CREATE FUNCTION mnemo._asked(
 )
 RETURNS mnemo._asked
 LANGUAGE plpgsql STABLE PARALLEL SAFE
-SET search_path = pg_catalog, mnemo, pg_temp
-SET plan_cache_mode = force_generic_plan
-SET jit = off
 AS $fn$
 DECLARE
     v_rules mnemo._retrieval_rules := mnemo._retrieval_rules();
@@ -22530,7 +22503,8 @@ CREATE FUNCTION mnemo._retrieved(
     p_embedding text,
     p_model text,
     p_limit bigint,
-    p_unfit mnemo._recall_filter
+    p_unfit mnemo._recall_filter,
+    p_all boolean
 )
 RETURNS TABLE (
     org_id text,
@@ -22539,18 +22513,12 @@ RETURNS TABLE (
     rankings text[],
     ranks bigint[],
     parts double precision[],
-    boosts jsonb,
+    boosts double precision[],
     score double precision,
     best double precision,
-    evidence double precision,
-    hinted boolean
+    evidence double precision
 )
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 64
-SET search_path = pg_catalog, mnemo, pg_temp
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET enable_mergejoin = off
-SET jit = off
 AS $fn$
 DECLARE
     v_rules mnemo._retrieval_rules := mnemo._retrieval_rules();
@@ -22776,30 +22744,37 @@ BEGIN
           ) AS p
          GROUP BY p.org_id, p.id
     )
-    SELECT v.org_id, v.id, v.admitted, f.rankings, f.ranks, f.parts, b.boosts,
-           f.total * b.factor, coalesce(v.best, v.similarity, 0), v.evidence, v.hinted
-      FROM verdict AS v
-      LEFT JOIN fused AS f ON f.org_id = v.org_id AND f.id = v.id
-      CROSS JOIN LATERAL mnemo._boosts(
-            v.source_type, v.confidence, v.kind, v.valid_from, p_now) AS b
-     ORDER BY v.admitted DESC, f.total * b.factor DESC, coalesce(v.best, v.similarity, 0) DESC,
-              v.id DESC;
+    SELECT r.org_id, r.id, r.admitted, r.rankings, r.ranks, r.parts, r.boosts, r.score, r.best,
+           r.evidence
+      FROM (
+        SELECT v.org_id, v.id, v.admitted, f.rankings, f.ranks, f.parts, b.boosts, v.evidence,
+               f.total * b.boosts[1] * b.boosts[2] * b.boosts[3] * b.boosts[4] AS score,
+               coalesce(v.best, v.similarity, 0) AS best
+          FROM verdict AS v
+          LEFT JOIN fused AS f ON f.org_id = v.org_id AND f.id = v.id
+          CROSS JOIN LATERAL (
+            SELECT mnemo._boosts(v.source_type, v.confidence, v.kind, v.valid_from, p_now) AS boosts
+            OFFSET 0
+          ) AS b
+         WHERE v.admitted OR p_all
+      ) AS r
+     ORDER BY r.admitted DESC, r.score DESC, r.best DESC, r.id DESC;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._retrieved(
     jsonb, mnemo._asked, text, text, timestamptz, mnemo._recall_filter, bigint[], bigint[], text,
-    text, bigint, mnemo._recall_filter
+    text, bigint, mnemo._recall_filter, boolean
 ) IS
     'The records that a plan reaches, best first: those admitted, with the rank and the part of '
-    'each ranking, the boosts and the score, then those of too little evidence. With p_unfit only '
-    'those that do not pass this filter.';
+    'each ranking, the boosts and the score, then with p_all those of too little evidence. With '
+    'p_unfit only those that do not pass this filter.';
 
 -- part: 734_assembled.sql
 CREATE FUNCTION mnemo._score_explanation(
     p_rankings text[],
     p_ranks bigint[],
     p_parts double precision[],
-    p_boosts jsonb,
+    p_boosts double precision[],
     p_score double precision,
     p_best double precision,
     p_evidence double precision,
@@ -22815,13 +22790,14 @@ RETURN jsonb_build_object(
           FROM unnest(p_rankings, p_ranks, p_parts) AS r(name, rank, part)), '{}'),
     'fused', (SELECT sum(r.part ORDER BY r.place)
                 FROM unnest(p_parts) WITH ORDINALITY AS r(part, place)),
-    'boosts', p_boosts,
+    'boosts', jsonb_build_object('source', p_boosts[1], 'confidence', p_boosts[2],
+        'doubt', p_boosts[3], 'recency', p_boosts[4]),
     'hints', p_hints,
     'best', p_best,
     'evidence', p_evidence
 );
 COMMENT ON FUNCTION mnemo._score_explanation(
-    text[], bigint[], double precision[], jsonb, double precision, double precision,
+    text[], bigint[], double precision[], double precision[], double precision, double precision,
     double precision, jsonb
 ) IS
     'The parts of a score: it is the sum of the contributions of the rankings, fused, times each '
@@ -22892,11 +22868,6 @@ RETURNS TABLE (
     verdict text
 )
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 10
-SET search_path = pg_catalog, mnemo, pg_temp
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET jit = off
-SET extra_float_digits = 1
 AS $fn$
 DECLARE
     v_each integer := CASE p_plan ->> 'intent' WHEN 'explicit_recall' THEN 5 ELSE 2 END;
@@ -22920,13 +22891,12 @@ BEGIN
           FROM mnemo._retrieved(
                 p_plan, v_asked, p_org_id, p_agent_id, p_now,
                 CASE WHEN p_unfit THEN v_none ELSE p_filter END, v_audiences, v_places, p_embedding,
-                p_model, p_limit, CASE WHEN p_unfit THEN p_filter END) AS r
+                p_model, p_limit, CASE WHEN p_unfit THEN p_filter END, p_all) AS r
           CROSS JOIN LATERAL (
             SELECT o.* FROM mnemo._record(p_org_id, r.id) AS o WHERE r.org_id <> '*'
             UNION ALL
             SELECT o.* FROM mnemo._record('*', r.id) AS o WHERE r.org_id = '*'
           ) AS m
-         WHERE p_all OR r.admitted
     LOOP
         EXIT WHEN p_unfit AND (place = 20 OR NOT v_found.admitted);
         verdict := CASE
@@ -22983,7 +22953,6 @@ CREATE FUNCTION mnemo._retrieve_problem(
 )
 RETURNS mnemo._problem
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 BEGIN
     IF p_limit BETWEEN 1 AND 1000 AND p_temporal IN ('prefer', 'filter') THEN
@@ -23043,7 +23012,6 @@ RETURNS TABLE (
     verdict text
 )
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 10
-SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_caller record;
@@ -23108,6 +23076,13 @@ LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 5
 -- The semantic lane changes settings for its scan, which no parallel plan allows.
 SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
+-- One plan for all arguments: look-ups by key.
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET enable_mergejoin = off
+SET jit = off
+-- JSON takes a number's digits from this setting.
+SET extra_float_digits = 1
 AS $fn$
 BEGIN
     RETURN QUERY
@@ -23159,6 +23134,13 @@ RETURNS TABLE (
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 50
 SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
+-- One plan for all arguments: look-ups by key.
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET enable_mergejoin = off
+SET jit = off
+-- JSON takes a number's digits from this setting.
+SET extra_float_digits = 1
 AS $fn$
 BEGIN
     RETURN QUERY

@@ -141,7 +141,8 @@ RETURN CASE WHEN (p_value >= 0) IS NOT TRUE THEN mnemo._argument(
     'number the turns of a conversation and the plans of a turn from 0'
 ) END;
 COMMENT ON FUNCTION mnemo._turn_problem(text, bigint) IS
-    'The problem of a number of a turn or of a generation that is NULL or negative; NULL for none.';
+    'The problem of a number of a turn or of a generation that is NULL or negative; NULL for '
+    'none.';
 
 CREATE FUNCTION mnemo.plan_retrieval(
     p_text text,
@@ -165,13 +166,11 @@ BEGIN
             'p_text must not be NULL', 'a blank text gives a plan that searches nothing') END,
         mnemo._turn_problem('p_turn_id', p_turn_id),
         mnemo._turn_problem('p_generation', p_generation),
-        CASE WHEN p_now IS NULL THEN mnemo._argument('p_now',
-            'p_now must not be NULL', 'leave it out for the time of the transaction') END,
         mnemo._time_problem('p_now', p_now),
         mnemo._length_problem('p_text', p_text, 100000)
     ]));
     RETURN mnemo._retrieval_plan(
-        mnemo._planned(p_text, v_caller.org_id, v_caller.agent_id, p_now)
+        mnemo._planned(p_text, v_caller.org_id, v_caller.agent_id, coalesce(p_now, now()))
         || jsonb_build_object(
             'turn_id', p_turn_id,
             'generation', p_generation,
@@ -192,6 +191,6 @@ COMMENT ON FUNCTION mnemo.plan_retrieval(text, text, text, bigint, bigint, times
     '0.85 with a known name, a person in the user''s life or explicit recall, else 0.6. A text '
     'without topic and name, a blank one too, gives a plan that searches nothing. English word '
     'lists; words of other languages are topics. p_turn_id, p_generation: of the plan, from 0. '
-    'p_now moves only the window and what is not valid or expired by then. NULL is refused. '
-    'Errors: 42501 access; 22023 NULL, a negative number, a time that is infinite or not before '
-    'the year 10000; 54000 over 100,000 characters.';
+    'p_now moves only the window and what is not valid or expired by then; NULL, the time of the '
+    'transaction. Another NULL is refused. Errors: 42501 access; 22023 NULL, a negative number, a '
+    'time that is infinite or not before the year 10000; 54000 over 100,000 characters.';

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -41,6 +42,7 @@ def test_twice_gives_the_same_answers(cli: Run, dsn: str, db: psycopg.Connection
     assert first.json["answers"] == second.json["answers"]
     assert first.json["sharing"] == second.json["sharing"]
     assert first.json["ordinary_recall"] == second.json["ordinary_recall"]
+    assert first.json["retrieval"] == second.json["retrieval"]
     kept = first.json["plans"]["stored"]
     assert second.json["plans"]["repeated"] == kept
     assert first.json["plans"]["below_threshold"] == second.json["plans"]["below_threshold"] > 0
@@ -70,6 +72,14 @@ def test_every_question_gets_the_answer_that_it_should(cli: Run, dsn: str) -> No
     assert sharing["colleague_considered"] == 0
     assert len(figures["ordinary_recall"]["contents"]) == 1
     assert figures["ordinary_recall"]["plans_among_them"] == 0
+    loops = figures["retrieval"]["loops"]
+    assert [loop["source"] for loop in loops] == ["plan", "memories", "memories", "nothing"]
+    assert loops[0]["steps"]
+    assert loops[1]["names"] == ["marta"]
+    assert loops[1]["facts"] == ["Marta Lindqvist wants to be called, and reads no mail."]
+    assert loops[2]["facts"][0] == "Jonas Weber keeps the spare laptops in room 2.14."
+    assert loops[3]["facts"] == []
+    assert figures["retrieval"]["memory_map"][0] == "about: jonas (2), marta (2)"
     for timing in figures["milliseconds"].values():
         assert 0 < timing["p50"] <= timing["p95"]
 
@@ -98,12 +108,16 @@ def test_a_person_sees_the_loop(cli: Run, dsn: str) -> None:
     shown = cli("demo", "--dsn", dsn)
     assert shown.code == 0
     for part in ("kept", "below the success threshold", "Misses", "Look-alikes", "Who sees what",
-                 "Ordinary recall", "p50", "Try next:", "look-alikes 11 of 11 right",
+                 "Ordinary recall", "A plan, or what memory knows", "replay: ",
+                 "memory does not know", "about: jonas (2)", "p50", "Try next:",
+                 "look-alikes 11 of 11 right",
                  'refused 0.86 "Turn on dark mode in the ticketing tool": asked has off, stored'
                  " has on"):  # fmt: skip
         assert part in shown.out
     commands = shown.out.partition("Try next:")[2].split("mnemo-pg ")[1:]
-    assert len(commands) == 3
+    assert len(commands) == 4
+    retrieve = shlex.split(commands[2])
+    assert cli(*retrieve, "--dsn", dsn).code == 0
     recall = "employee portal: password reset, how do I do that?"
     assert recall in commands[0]
     assert cli("recall-plan", recall, "--org", "demo", "--agent", "helpdesk-1",
