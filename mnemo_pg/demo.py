@@ -281,12 +281,13 @@ class Demo:
 
     def retrieve(self) -> Knowledge:
         """Facts in memory, and questions: a plan is replayed, else what is known is retrieved."""
-        who = {"agent_id": _KNOWING, "org_id": ORG}
         for number, fact in enumerate(_FACTS, start=1):
-            self._client.remember(**fact, **who, idempotency_key=f"demo:fact-{number}")
+            self._client.remember(
+                **fact, agent_id=_KNOWING, org_id=ORG, idempotency_key=f"demo:fact-{number}"
+            )
         loops = []
         for query in _ASKED:
-            answer = self._client.recall_or_retrieve(query, **who)
+            answer = self._client.recall_or_retrieve(query, agent_id=_KNOWING, org_id=ORG)
             plan = answer.plan
             loops.append(
                 Loop(
@@ -298,4 +299,5 @@ class Demo:
                     facts=[memory.content for memory in answer.memories],
                 )
             )
-        return Knowledge(_KNOWING, loops, self._client.memory_map(**who).splitlines())
+        shown = self._client.memory_map(agent_id=_KNOWING, org_id=ORG)
+        return Knowledge(_KNOWING, loops, shown.splitlines())
