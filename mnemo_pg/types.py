@@ -258,6 +258,7 @@ class EventType(StrEnum):
     MEMORY_QUARANTINED = "memory_quarantined"
     MEMORY_RELEASED = "memory_released"
     PLAN_WRITE = "plan_write"
+    PLAN_MERGED = "plan_merged"
     PLAN_REPLAY = "plan_replay"
     PLAN_OUTCOME = "plan_outcome"
     PLAN_STALE = "plan_stale"
@@ -303,6 +304,7 @@ class PlanStatus(StrEnum):
     BELOW_THRESHOLD = "below_threshold"
     QUARANTINED = "quarantined"
     REPEATED = "repeated"
+    MERGED = "merged"
     FAILED = "failed"
 
 

@@ -287,8 +287,8 @@ RETURN CASE p_set
     WHEN 'event_type' THEN ARRAY[
         'memory_write', 'memory_update', 'memory_read', 'memory_delete', 'memory_share',
         'memory_unshare', 'memory_expired', 'memory_redact', 'memory_quarantined',
-        'memory_released', 'plan_write', 'plan_replay', 'plan_outcome', 'plan_stale',
-        'plan_revalidated', 'plan_retired', 'checkpoint'
+        'memory_released', 'plan_write', 'plan_merged', 'plan_replay', 'plan_outcome',
+        'plan_stale', 'plan_revalidated', 'plan_retired', 'checkpoint'
     ]
     WHEN 'chain_reason' THEN ARRAY[
         'event_missing', 'event_extra', 'link_broken', 'event_changed', 'tail_missing',
@@ -322,7 +322,9 @@ RETURN CASE p_set
         'disabled', 'blank_query'
     ]
     WHEN 'guard_class' THEN ARRAY['meaning', 'values']
-    WHEN 'plan_status' THEN ARRAY['stored', 'below_threshold', 'quarantined', 'repeated', 'failed']
+    WHEN 'plan_status' THEN ARRAY[
+        'stored', 'below_threshold', 'quarantined', 'repeated', 'merged', 'failed'
+    ]
     WHEN 'update_status' THEN ARRAY['updated', 'unchanged', 'quarantined']
     WHEN 'quarantine_status' THEN ARRAY['released', 'purged']
     WHEN 'rule_origin' THEN ARRAY['builtin', 'database', 'organisation']
@@ -3489,6 +3491,7 @@ RETURN CASE p_name
     WHEN 'minimum_threshold' THEN '0.3'
     WHEN 'success_threshold' THEN '0.5'
     WHEN 'guard' THEN 'strict'
+    WHEN 'merge_plans' THEN 'on'
     WHEN 'default_agent_id' THEN 'default'
     WHEN 'default_org_id' THEN 'default'
     WHEN 'purge_after' THEN '30 days'
@@ -3911,6 +3914,31 @@ COMMENT ON COLUMN mnemo.plan_check.memory_versions IS
 ALTER TABLE mnemo.chunk_state
     ALTER COLUMN source SET STATISTICS 0,
     ALTER COLUMN chunk_id SET STATISTICS 0;
+
+-- part: 228_plan_identity.sql
+CREATE TABLE mnemo.plan_identity (
+    org_id text NOT NULL,
+    digest uuid NOT NULL,
+    plan_ids uuid[] NOT NULL,
+    times bigint NOT NULL DEFAULT 1,
+    CONSTRAINT plan_identity_pkey PRIMARY KEY (org_id, digest),
+    CONSTRAINT plan_identity_plan_ids_check CHECK (cardinality(plan_ids) >= 1),
+    CONSTRAINT plan_identity_times_check CHECK (times >= 1)
+);
+-- The planner's statistics of what is made of people's words would confirm a guess after erasure.
+ALTER TABLE mnemo.plan_identity
+    ALTER COLUMN digest SET STATISTICS 0,
+    ALTER COLUMN plan_ids SET STATISTICS 0;
+COMMENT ON TABLE mnemo.plan_identity IS
+    'One row for each plan that an owner holds, by what makes it the same plan: it is locked by '
+    'whoever remembers that plan, so that two never write it twice. Derived.';
+COMMENT ON COLUMN mnemo.plan_identity.org_id IS 'org_id of the plans; * for global ones.';
+COMMENT ON COLUMN mnemo.plan_identity.digest IS
+    'Hash of owner, signature, guard and context, of a failure also of its steps; see _identity_of.';
+COMMENT ON COLUMN mnemo.plan_identity.plan_ids IS
+    'The plans that are this one, each scope having its own; some may have ended meanwhile.';
+COMMENT ON COLUMN mnemo.plan_identity.times IS
+    'How often it was claimed by a call that remembers it, from 1.';
 
 -- part: 230_sharing.sql
 CREATE TABLE mnemo.acl (
@@ -5067,11 +5095,11 @@ BEGIN
             RETURN mnemo._argument('p_value', 'minimum_threshold must be above 0',
                 'a threshold of 0 would make every plan a hit');
         END IF;
-    ELSIF p_name = 'experience_memory' THEN
+    ELSIF p_name IN ('experience_memory', 'merge_plans') THEN
         IF p_value NOT IN ('on', 'off') THEN
             RETURN mnemo._argument('p_value',
-                'experience_memory must be on or off; got ' || mnemo._shown(p_value),
-                'SELECT mnemo.configure(''experience_memory'', ''on'')');
+                p_name || ' must be on or off; got ' || mnemo._shown(p_value),
+                'SELECT mnemo.configure(''' || p_name || ''', ''on'')');
         END IF;
     ELSIF p_name = 'purge_after' THEN
         IF p_value COLLATE "C" !~ '^(never|[0-9]{1,6} (minutes|hours|days))$' THEN
@@ -5102,7 +5130,7 @@ BEGIN
         PERFORM mnemo._raise_argument('p_name',
             'p_name must be the name of a setting; got ' || mnemo._shown(p_name),
             'experience_memory, similarity_threshold, minimum_threshold, success_threshold, '
-            'guard, default_agent_id, default_org_id or purge_after');
+            'guard, merge_plans, default_agent_id, default_org_id or purge_after');
     END IF;
 END
 $fn$;
@@ -5145,7 +5173,7 @@ COMMENT ON FUNCTION mnemo.configure(text, text, text) IS
     'goes back to the default (for an organisation: to the database''s value). Returns the value '
     'in force. Settings: experience_memory (off), similarity_threshold (0.7), minimum_threshold '
     '(0.3; a recall that names no threshold uses the greater of the two), success_threshold (0.5), '
-    'guard (strict), default_agent_id (default), default_org_id (default), purge_after (30 days: how '
+    'guard (strict), merge_plans (on: the same plan again is merged), default_agent_id (default), default_org_id (default), purge_after (30 days: how '
     'long mnemo.sweep keeps deleted records; never: for good). Level admin only. Errors: 42501 not an administrator; 22023 unknown name, value '
     'out of range.';
 
@@ -10985,6 +11013,9 @@ BEGIN
     PERFORM mnemo._write_forget_events(
         p_org_id, p_ids, p_strategy, p_event_type, p_actor_org_id, p_actor_agent_id);
     PERFORM mnemo._unindex_terms(p_org_id, p_ids);
+    IF v_counts.plans > 0 THEN
+        PERFORM mnemo._leave_identities(p_org_id, p_ids);
+    END IF;
     DELETE FROM mnemo.plan_signature AS s
      WHERE s.org_id = p_org_id AND s.plan_id = ANY (p_ids);
     GET DIAGNOSTICS v_counts.signatures = ROW_COUNT;
@@ -14535,9 +14566,11 @@ BEGIN
              WHERE r.deleted_at IS NULL
         );
         PERFORM mnemo._index_terms(v_records);
-        PERFORM mnemo._index_new_plans(ARRAY(
+        v_records := ARRAY(
             SELECT r FROM unnest(v_records) AS r WHERE r.tags @> ARRAY[mnemo._reserved_tag()]
-        ));
+        );
+        PERFORM mnemo._index_new_plans(v_records);
+        PERFORM mnemo._join_identities(v_records);
     ELSIF p_table = 'acl' THEN
         PERFORM mnemo._index_plan(g.org_id, g.id), mnemo._index_grants(g.org_id, g.id)
            FROM (
@@ -16167,6 +16200,121 @@ $fn$;
 COMMENT ON FUNCTION mnemo._changed_chunks(text, uuid, timestamptz, bigint) IS
     'The first p_limit chunk ids of a plan by which it is stale, in the order of the plan.';
 
+-- part: 607_plan_identity.sql
+-- Which plans are the same plan. Locks are taken in one order: idempotency keys, rows of
+-- plan_identity, records. So whoever holds a record never waits for a row of plan_identity: to leave
+-- one it skips what is locked, for its holder is about to look at the records anyway.
+
+CREATE TYPE mnemo._plan_claim AS (
+    record mnemo.memory,
+    "row" mnemo.plan_signature,
+    place bigint,
+    digest uuid
+);
+COMMENT ON TYPE mnemo._plan_claim IS
+    'A plan about to be written: its record, its row of plan_signature, its place in the call, and '
+    'what makes it the same plan (NULL where the organisation stores the same plan again).';
+
+CREATE FUNCTION mnemo._identity_of(
+    p_record mnemo.memory,
+    p_row mnemo.plan_signature
+)
+RETURNS uuid
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    -- Names hold no line feed, and arrays as text and JSON say where they end.
+    RETURN encode(substring(sha256(mnemo._utf8(
+        p_record.origin_org_id || E'\n' || p_record.agent_id || E'\n' || p_row.guard_meaning::text
+        || E'\n' || p_row.guard_values::text || E'\n' || p_row.guard_names::text
+        || p_row.signature::text
+        || CASE WHEN p_row.context IS NULL THEN '' ELSE
+            CASE WHEN mnemo._is_failure(p_record)
+                THEN (mnemo._payload(p_record) -> 'steps')::text ELSE '' END
+            || E'\n' || p_row.context END
+    )) FROM 1 FOR 16), 'hex')::uuid;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._identity_of(mnemo.memory, mnemo.plan_signature) IS
+    'What makes a plan the same plan, scope aside: the first 128 bits of SHA-256 over owner, guard, '
+    'signature and context, of a failure over its steps too. The row is the plan''s own.';
+
+CREATE FUNCTION mnemo._join_identities(
+    p_records mnemo.memory[]
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    INSERT INTO mnemo.plan_identity AS i (org_id, digest, plan_ids)
+    SELECT d.org_id, d.digest, array_agg(d.id ORDER BY d.id)
+      FROM (
+        SELECT (p.record).org_id AS org_id, (p.record).id AS id,
+               mnemo._identity_of(p.record, p.row) AS digest
+          FROM mnemo._plan_drafts(p_records) AS p
+        OFFSET 0
+      ) AS d
+     WHERE NOT EXISTS (
+            SELECT FROM mnemo.plan_identity AS h
+             WHERE h.org_id = d.org_id AND h.digest = d.digest AND d.id = ANY (h.plan_ids))
+     GROUP BY d.org_id, d.digest
+     ORDER BY d.org_id, d.digest
+    ON CONFLICT ON CONSTRAINT plan_identity_pkey DO UPDATE
+       SET plan_ids = ARRAY(
+            SELECT DISTINCT u.id FROM unnest(i.plan_ids || excluded.plan_ids) AS u(id)
+             ORDER BY u.id);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._join_identities(mnemo.memory[]) IS
+    'Notes live plans under what makes them the same plan, so that remembering it again finds them. '
+    'Waits for whoever is just remembering it, so the caller holds no records that others know.';
+
+CREATE FUNCTION mnemo._leave_identities(
+    p_org_id text,
+    p_plan_ids uuid[]
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+BEGIN
+    WITH gone AS MATERIALIZED (
+        SELECT mnemo._identity_of(m, s) AS digest, array_agg(s.plan_id) AS ids
+          FROM unnest(p_plan_ids) AS u(id)
+          JOIN mnemo.plan_signature AS s
+            ON s.org_id = p_org_id AND s.plan_id = u.id AND s.grantee_agent_id IS NULL
+          JOIN mnemo.memory AS m ON m.org_id = s.org_id AND m.id = s.plan_id
+         GROUP BY 1
+    ), held AS MATERIALIZED (
+        SELECT i.digest,
+               ARRAY(SELECT k.id FROM unnest(i.plan_ids) AS k(id) WHERE k.id <> ALL (g.ids)) AS rest
+          FROM gone AS g
+         CROSS JOIN LATERAL (
+            SELECT p.digest, p.plan_ids
+              FROM mnemo.plan_identity AS p
+             WHERE p.org_id = p_org_id AND p.digest = g.digest
+               FOR UPDATE SKIP LOCKED
+         ) AS i
+    ), changed AS (
+        UPDATE mnemo.plan_identity AS i
+           SET plan_ids = h.rest
+          FROM held AS h
+         WHERE i.org_id = p_org_id AND i.digest = h.digest AND h.rest <> '{}'
+    )
+    DELETE FROM mnemo.plan_identity AS i
+     USING held AS h
+     WHERE i.org_id = p_org_id AND i.digest = h.digest AND h.rest = '{}';
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._leave_identities(text, uuid[]) IS
+    'Takes plans that end, whose records the caller has locked and whose rows in plan_signature are '
+    'still there, out of plan_identity. What another session has locked is left to it: it is just '
+    'remembering that plan, and takes those out that have ended.';
+
 -- part: 610_plan_index.sql
 CREATE FUNCTION mnemo._audiences(
     p_org_id text,
@@ -16206,6 +16354,36 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (p_record).metadata -> 'experience_plan';
 COMMENT ON FUNCTION mnemo._payload(mnemo.memory) IS 'The payload of a plan; NULL for a memory.';
 
+CREATE FUNCTION mnemo._failure_context(
+    p_context text
+)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+-- Longer than a caller may name one, so that no call recalls a failure as a plan.
+RETURN repeat('!', 257) || coalesce('=' || p_context, '');
+COMMENT ON FUNCTION mnemo._failure_context(text) IS
+    'The context in which failures of a context are matched: one that no caller can name.';
+
+CREATE FUNCTION mnemo._is_failure(
+    p_record mnemo.memory
+)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (p_record).metadata -> 'experience_plan' ? 'reason';
+COMMENT ON FUNCTION mnemo._is_failure(mnemo.memory) IS
+    'Whether a record says what not to do: its payload gives the reason; NULL for a memory.';
+
+CREATE FUNCTION mnemo._match_context(
+    p_record mnemo.memory
+)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN mnemo._is_failure(p_record)
+    THEN mnemo._failure_context(mnemo._payload(p_record) ->> 'context')
+    ELSE mnemo._payload(p_record) ->> 'context' END;
+COMMENT ON FUNCTION mnemo._match_context(mnemo.memory) IS
+    'The context in which a plan or failure is matched.';
+
 CREATE FUNCTION mnemo._text_list(
     p_value jsonb
 )
@@ -16219,6 +16397,39 @@ END
 $fn$;
 COMMENT ON FUNCTION mnemo._text_list(jsonb) IS 'A JSON array of strings as an array of text.';
 
+CREATE FUNCTION mnemo._plan_drafts(
+    p_records mnemo.memory[]
+)
+RETURNS TABLE (number bigint, record mnemo.memory, "row" mnemo.plan_signature)
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT p.number, p.record, ROW(
+               (p.record).org_id, (p.record).id, p.audience, p.context, p.signature,
+               cardinality(p.signature), mnemo._digest(p.signature),
+               mnemo._sketch(h.hashes, mnemo._sketch_bits(cardinality(p.signature))),
+               mnemo._plan_keys(h.hashes, p.audience)
+               || CASE WHEN g.meaning # g.vals <> 0
+                  THEN mnemo._plan_keys(h.hashes, p.audience # g.meaning # g.vals) ELSE '{}' END,
+               g.meaning, g.vals, g.names, (p.record).importance, (p.record).created_at,
+               (p.record).expires_at, NULL, mnemo._signature_version(), mnemo._guard_version()
+           )::mnemo.plan_signature
+      FROM (
+        SELECT r.number, r.record, mnemo._match_context(r.record) AS context,
+               mnemo._plan_audience(r.record, mnemo._match_context(r.record)) AS audience,
+               mnemo._text_list(mnemo._payload(r.record) -> 'signature_tokens') AS signature
+          FROM (
+            SELECT row_number() OVER () AS number, u AS record FROM unnest(p_records) AS u OFFSET 0
+          ) AS r
+         WHERE mnemo._is_live(r.record, now())
+        OFFSET 0
+      ) AS p
+      CROSS JOIN LATERAL (SELECT mnemo._ordered_hashes(p.signature) AS hashes OFFSET 0) AS h
+      CROSS JOIN LATERAL mnemo._guard((p.record).content) AS g;
+END;
+COMMENT ON FUNCTION mnemo._plan_drafts(mnemo.memory[]) IS
+    'The live ones among plans, by their number in the array, and the row of plan_signature that '
+    'each is to have for its own audience.';
+
 CREATE FUNCTION mnemo._index_new_plans(
     p_records mnemo.memory[]
 )
@@ -16227,30 +16438,9 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 BEGIN
-    INSERT INTO mnemo.plan_signature (
-        org_id, plan_id, audience, context, signature, size, digest, sketch, keys, guard_meaning,
-        guard_values, guard_names, outcome_score, created_at, expires_at, signature_version,
-        guard_version
-    )
-    SELECT p.org_id, p.id, p.audience, p.context, p.signature, cardinality(p.signature),
-           mnemo._digest(p.signature),
-           mnemo._sketch(h.hashes, mnemo._sketch_bits(cardinality(p.signature))),
-           mnemo._plan_keys(h.hashes, p.audience)
-           || CASE WHEN g.meaning # g.vals <> 0
-              THEN mnemo._plan_keys(h.hashes, p.audience # g.meaning # g.vals) ELSE '{}' END,
-           g.meaning, g.vals, g.names, p.outcome_score, p.created_at, p.expires_at,
-           mnemo._signature_version(), mnemo._guard_version()
-      FROM (
-        SELECT r.org_id, r.id, r.content, r.created_at, r.expires_at, r.importance AS outcome_score,
-               mnemo._payload(r) ->> 'context' AS context,
-               mnemo._plan_audience(r, mnemo._payload(r) ->> 'context') AS audience,
-               mnemo._text_list(mnemo._payload(r) -> 'signature_tokens') AS signature
-          FROM unnest(p_records) AS r
-         WHERE mnemo._is_live(r, now())
-        OFFSET 0
-      ) AS p
-      CROSS JOIN LATERAL (SELECT mnemo._ordered_hashes(p.signature) AS hashes OFFSET 0) AS h
-      CROSS JOIN LATERAL mnemo._guard(p.content) AS g;
+    INSERT INTO mnemo.plan_signature SELECT (d.row).* FROM (
+        SELECT p.row FROM mnemo._plan_drafts(p_records) AS p OFFSET 0
+    ) AS d;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._index_new_plans(mnemo.memory[]) IS
@@ -16314,16 +16504,31 @@ RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
+DECLARE
+    v_old uuid := (
+        SELECT mnemo._identity_of(p_record, s)
+          FROM mnemo.plan_signature AS s
+         WHERE s.org_id = p_record.org_id AND s.plan_id = p_record.id
+           AND s.grantee_agent_id IS NULL);
+    v_new uuid := (
+        SELECT mnemo._identity_of(p_record, d.row)
+          FROM mnemo._plan_drafts(ARRAY[p_record]) AS d);
 BEGIN
+    IF v_old <> v_new OR v_new IS NULL THEN
+        PERFORM mnemo._leave_identities(p_record.org_id, ARRAY[p_record.id]);
+    END IF;
     DELETE FROM mnemo.plan_signature AS s
      WHERE s.org_id = p_record.org_id AND s.plan_id = p_record.id;
     PERFORM mnemo._index_new_plans(ARRAY[p_record]);
     PERFORM mnemo._index_plan(p_record.org_id, p_record.id);
+    IF v_old IS DISTINCT FROM v_new THEN
+        PERFORM mnemo._join_identities(ARRAY[p_record]);
+    END IF;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._reindex_plan(mnemo.memory) IS
-    'Derives the plan_signature rows of a plan anew, those of its grants too; removes them when it '
-    'is not live.';
+    'Derives the plan_signature rows of a plan anew, those of its grants too, and what makes it the '
+    'same plan; removes them when it is not live.';
 
 -- part: 615_rebuild_signatures.sql
 CREATE FUNCTION mnemo._faulty_signatures()
@@ -16343,7 +16548,7 @@ BEGIN ATOMIC
             OR s.outcome_score <> m.importance
             OR s.created_at <> m.created_at
             OR s.expires_at IS DISTINCT FROM m.expires_at
-            OR s.context IS DISTINCT FROM (mnemo._payload(m) ->> 'context')
+            OR s.context IS DISTINCT FROM mnemo._match_context(m)
             OR to_jsonb(s.signature) <> mnemo._payload(m) -> 'signature_tokens')
     UNION ALL
     -- The end of a plan's time is no fault: recall looks at the clock, and sweep clears up.
@@ -16375,6 +16580,13 @@ BEGIN
             format('p_limit must be from 1 to 100000; got %s', coalesce(p_limit::text, 'NULL')),
             'it is the number of plans to rebuild in this call');
     END IF;
+    -- Before the first lock on a record: see 607.
+    PERFORM mnemo._join_identities(ARRAY(
+        SELECT m
+          FROM (SELECT f.* FROM mnemo._faulty_signatures() AS f
+                 ORDER BY f.org_id, f.plan_id LIMIT p_limit) AS f
+          JOIN mnemo.memory AS m ON m.org_id = f.org_id AND m.id = f.plan_id
+    ));
     FOR v_plan IN
         SELECT f.org_id, f.plan_id, count(*) OVER () AS found
           FROM mnemo._faulty_signatures() AS f
@@ -17264,14 +17476,50 @@ $fn$;
 COMMENT ON FUNCTION mnemo._plan_record(mnemo._plan_input, double precision) IS
     'The memory record of a plan whose arguments have been checked.';
 
+CREATE TYPE mnemo._plan_stored AS (
+    place bigint,
+    id uuid,
+    signature text,
+    stored boolean,
+    status text,
+    error text
+);
+COMMENT ON TYPE mnemo._plan_stored IS 'What became of a plan to store, as remember_plans answers.';
+
+CREATE FUNCTION mnemo._write_plans(
+    p_records mnemo.memory[],
+    p_places bigint[],
+    p_apart text[],
+    OUT merged_ids uuid[],
+    OUT into_ids uuid[]
+)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_claims record := mnemo._claim_plans(p_records, p_places, p_apart);
+BEGIN
+    merged_ids := '{}';
+    into_ids := '{}';
+    IF v_claims.contested THEN
+        SELECT m.merged_ids, m.into_ids INTO merged_ids, into_ids
+          FROM mnemo._merge_plans(p_records, v_claims.claims) AS m;
+        RETURN;
+    END IF;
+    PERFORM mnemo._write_memories(p_records, 'plan_write');
+    INSERT INTO mnemo.plan_signature SELECT (c.row).* FROM unnest(v_claims.claims) AS c;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._write_plans(mnemo.memory[], bigint[], text[]) IS
+    'Writes new plans, or merges them into those that are there: merged_ids and into_ids say which '
+    'into which. p_apart: organisations that store the same plan again.';
+
 CREATE FUNCTION mnemo._store_plans(
     p_inputs mnemo._plan_input[],
     p_places bigint[],
     p_on_error text
 )
-RETURNS TABLE (
-    place bigint, id uuid, signature text, stored boolean, status text, error text
-)
+RETURNS SETOF mnemo._plan_stored
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
@@ -17279,80 +17527,101 @@ DECLARE
     v_input mnemo._plan_input;
     v_record mnemo.memory;
     v_records mnemo.memory[] := '{}';
+    v_places bigint[] := '{}';
+    v_apart text[] := '{}';
     v_embeddings text[] := '{}';
     v_models text[] := '{}';
     v_first mnemo.memory;
     v_problem mnemo._problem;
     v_number integer := 0;
+    v_written record;
+    v_answer mnemo._plan_stored;
+    v_answers mnemo._plan_stored[] := '{}';
 BEGIN
     FOREACH v_input IN ARRAY p_inputs LOOP
         v_number := v_number + 1;
-        place := p_places[v_number];
-        error := NULL;
+        v_answer := ROW(p_places[v_number], NULL, NULL, false, NULL, NULL);
         -- NaN is above every number in PostgreSQL and must not pass for a success.
         IF v_input.outcome_score = 'NaN'
            OR v_input.outcome_score
               < mnemo._setting_in(v_input.overrides, 'success_threshold')::double precision THEN
-            id := NULL;
-            signature := array_to_string(mnemo._signature_tokens(v_input.query), ' ');
-            stored := false;
-            status := 'below_threshold';
-            RETURN NEXT;
+            v_answer.signature := array_to_string(mnemo._signature_tokens(v_input.query), ' ');
+            v_answer.status := 'below_threshold';
+            v_answers := array_append(v_answers, v_answer);
             CONTINUE;
         END IF;
         v_record := mnemo._plan_record(v_input, least(v_input.outcome_score, 1));
-        status := 'stored';
+        v_answer.status := 'stored';
         IF v_input.idempotency_key IS NOT NULL THEN
             v_first := mnemo._first_record(v_record, v_input.idempotency_key, v_records);
-            IF NOT v_first.tags @> ARRAY[mnemo._reserved_tag()] THEN
-                v_problem := mnemo._argument('p_idempotency_key',
-                    'p_idempotency_key was used for a memory', 'use another key');
+            v_problem := mnemo._key_problem(v_first, v_record);
+            IF v_problem.code IS NOT NULL THEN
                 IF p_on_error = 'abort' THEN
-                    PERFORM mnemo._raise_placed(v_problem, place);
+                    PERFORM mnemo._raise_placed(v_problem, v_answer.place);
                 END IF;
-                id := NULL;
-                stored := false;
-                status := 'failed';
-                error := v_problem.code || ': ' || v_problem.message;
-                RETURN NEXT;
+                v_answer.status := 'failed';
+                v_answer.error := v_problem.code || ': ' || v_problem.message;
+                v_answers := array_append(v_answers, v_answer);
                 CONTINUE;
             ELSIF v_first.id <> v_record.id THEN
                 v_record := v_first;
-                status := 'repeated';
+                v_answer.status := 'repeated';
             END IF;
         END IF;
-        IF status = 'stored' THEN
+        IF v_answer.status = 'stored' THEN
             v_record := mnemo._screen(v_record);
             IF v_record.quarantined THEN
-                status := 'quarantined';
+                v_answer.status := 'quarantined';
             END IF;
             v_records := array_append(v_records, v_record);
             v_embeddings := array_append(v_embeddings, v_input.embedding);
             v_models := array_append(v_models, v_input.model);
+            v_places := array_append(v_places, v_answer.place);
+            IF mnemo._setting_in(v_input.overrides, 'merge_plans') = 'off' THEN
+                v_apart := v_apart || v_input.org_id;
+            END IF;
         END IF;
-        id := v_record.id;
-        signature := array_to_string(
+        v_answer.id := v_record.id;
+        v_answer.signature := array_to_string(
             mnemo._text_list(mnemo._payload(v_record) -> 'signature_tokens'), ' '
         );
-        stored := true;
-        RETURN NEXT;
+        v_answer.stored := true;
+        v_answers := array_append(v_answers, v_answer);
     END LOOP;
     IF cardinality(v_records) > 0 THEN
-        PERFORM mnemo._write_memories(v_records, 'plan_write');
-        PERFORM mnemo._index_new_plans(v_records);
+        v_written := mnemo._write_plans(v_records, v_places, v_apart);
+        IF v_written.merged_ids <> '{}' THEN
+            v_answers := mnemo._merged_answers(
+                v_answers, v_written.merged_ids, v_written.into_ids);
+        END IF;
         IF array_remove(v_embeddings, NULL) <> '{}' THEN
-            PERFORM mnemo._store_embeddings(v_embeddings, v_models,
-                ARRAY(SELECT r.org_id FROM unnest(v_records) AS r),
-                ARRAY(SELECT r.id FROM unnest(v_records) AS r), true);
+            PERFORM mnemo._store_plan_embeddings(v_records, v_embeddings, v_models,
+                v_written.merged_ids, v_written.into_ids);
         END IF;
     END IF;
+    RETURN QUERY SELECT a.* FROM unnest(v_answers) AS a;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._store_plans(mnemo._plan_input[], bigint[], text) IS
     'Stores plans whose arguments have been checked and whose agent and organisation are filled in: '
     'one answer a plan, with its place in the batch (NULL: no batch). Plans below the success '
-    'threshold are not written. An idempotency key of a memory is an error, or with p_on_error '
-    'skip a failed plan.';
+    'threshold are not written; the same plan again is merged. An idempotency key of another kind '
+    'of record is an error, or with p_on_error skip a failed plan.';
+
+CREATE FUNCTION mnemo._key_problem(
+    p_first mnemo.memory,
+    p_record mnemo.memory
+)
+RETURNS mnemo._problem
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN mnemo._is_failure(p_first) IS DISTINCT FROM mnemo._is_failure(p_record)
+    THEN mnemo._argument('p_idempotency_key',
+        'p_idempotency_key was used for a ' || CASE mnemo._is_failure(p_first)
+            WHEN true THEN 'failure' WHEN false THEN 'plan' ELSE 'memory' END,
+        'use another key') END;
+COMMENT ON FUNCTION mnemo._key_problem(mnemo.memory, mnemo.memory) IS
+    'The problem of an idempotency key whose first record is of another kind than this one: memory, '
+    'plan or failure; NULL for none.';
 
 CREATE FUNCTION mnemo._raise_placed(
     p_problem mnemo._problem,
@@ -17436,6 +17705,403 @@ COMMENT ON FUNCTION mnemo.remember_plan(
     'repeated. Errors: 42501 no access, or scope global by a tenant; 55000 experience memory is off, '
     'embedding given but not enabled; 22023 bad argument; 54000 over a limit; 40001 the key was used by a '
     'concurrent transaction. After DocTrace (arXiv 2606.10921).';
+
+-- part: 641_merge_plans.sql
+CREATE FUNCTION mnemo._claim_plans(
+    p_records mnemo.memory[],
+    p_places bigint[],
+    p_apart text[],
+    OUT claims mnemo._plan_claim[],
+    OUT contested boolean
+)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    -- Callers with the same plans in any order claim them in one order.
+    WITH draft AS MATERIALIZED (
+        SELECT d.number, d.record, d.row,
+               CASE WHEN (d.record).origin_org_id <> ALL (p_apart)
+                    THEN mnemo._identity_of(d.record, d.row) END AS digest
+          FROM mnemo._plan_drafts(p_records) AS d
+    ), wanted AS MATERIALIZED (
+        SELECT (d.record).org_id AS org_id, d.digest, array_agg((d.record).id) AS ids
+          FROM draft AS d
+         WHERE d.digest IS NOT NULL
+         GROUP BY 1, 2
+    ), claimed AS (
+        INSERT INTO mnemo.plan_identity AS i (org_id, digest, plan_ids)
+        SELECT w.org_id, w.digest, w.ids FROM wanted AS w ORDER BY w.org_id, w.digest
+        ON CONFLICT ON CONSTRAINT plan_identity_pkey DO UPDATE SET times = i.times + 1
+        RETURNING i.times
+    )
+    SELECT ARRAY(
+               SELECT ROW(d.record, d.row, p_places[d.number], d.digest)::mnemo._plan_claim
+                 FROM draft AS d),
+           EXISTS (SELECT FROM claimed AS c WHERE c.times > 1)
+           OR EXISTS (SELECT FROM wanted AS w WHERE cardinality(w.ids) > 1)
+      INTO claims, contested;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._claim_plans(mnemo.memory[], bigint[], text[]) IS
+    'Claims what makes each plan the same plan for the live ones among plans about to be written. '
+    'contested: one of them is there already, or twice among them. p_apart: organisations that '
+    'store the same plan again. Waits for a transaction that is just remembering one of them.';
+
+CREATE FUNCTION mnemo._merged(
+    p_held mnemo.memory,
+    p_new mnemo.memory,
+    p_stale boolean
+)
+RETURNS mnemo.memory
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_best mnemo.memory := CASE
+        WHEN p_stale OR p_new.importance >= p_held.importance THEN p_new ELSE p_held END;
+BEGIN
+    p_held.content := v_best.content;
+    p_held.importance := v_best.importance;
+    p_held.metadata := v_best.metadata;
+    p_held.source_id := v_best.source_id;
+    p_held.thread_id := v_best.thread_id;
+    p_held.created_at := v_best.created_at;
+    p_held.tags := (mnemo._distinct(p_held.tags || p_new.tags))[1:101];
+    p_held.expires_at := CASE WHEN p_new.expires_at > p_held.expires_at THEN p_new.expires_at
+        WHEN p_new.expires_at IS NOT NULL THEN p_held.expires_at END;
+    RETURN p_held;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._merged(mnemo.memory, mnemo.memory, boolean) IS
+    'A plan that was remembered again: query, steps, details, chunk ids, source, thread and time of '
+    'the better outcome, on a tie, or where the held one is stale, of the new one; the tags of both, the new ones first, 100 at most '
+    'beside the reserved one; the later end. Its id, owner, scope and version stay.';
+
+CREATE FUNCTION mnemo._store_merge(
+    p_before mnemo.memory,
+    p_after mnemo.memory,
+    p_observed double precision[]
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+-- JSON takes a number's digits from this setting.
+SET extra_float_digits = 1
+AS $fn$
+BEGIN
+    p_after.version := p_before.version + 1;
+    -- The very same plan once more is no other version worth keeping.
+    IF (p_after.tags, p_after.source_id, p_after.thread_id,
+            mnemo._payload(p_after) - ARRAY['read_at', 'memory_versions'])
+       IS DISTINCT FROM
+       (p_before.tags, p_before.source_id, p_before.thread_id,
+            mnemo._payload(p_before) - ARRAY['read_at', 'memory_versions'])
+    THEN
+        p_after.prev_version_id := mnemo._keep_version(
+            p_before, p_before.origin_org_id, p_before.agent_id);
+    END IF;
+    p_after.updated_at := now();
+    p_after.content_hash := mnemo._content_hash(p_after);
+    UPDATE mnemo.memory AS m
+       SET content = p_after.content, importance = p_after.importance, tags = p_after.tags,
+           metadata = p_after.metadata, source_id = p_after.source_id,
+           thread_id = p_after.thread_id, version = p_after.version,
+           prev_version_id = p_after.prev_version_id, created_at = p_after.created_at,
+           updated_at = p_after.updated_at, expires_at = p_after.expires_at,
+           content_hash = p_after.content_hash
+     WHERE m.org_id = p_before.org_id AND m.id = p_before.id;
+    PERFORM mnemo._write_event(p_after, 'plan_merged', p_after.origin_org_id, p_after.agent_id,
+        mnemo._bound_changes(p_before, p_after)
+        || jsonb_build_object('observed', to_jsonb(p_observed)));
+    IF p_after.metadata <> p_before.metadata THEN
+        -- It said something about other chunks, or another time.
+        DELETE FROM mnemo.plan_check AS c
+         WHERE c.org_id = p_after.org_id AND c.plan_id = p_after.id;
+    END IF;
+    IF p_after.content <> p_before.content THEN
+        PERFORM mnemo._drop_embeddings(p_after.org_id, ARRAY[p_after.id]);
+    END IF;
+    UPDATE mnemo.plan_signature AS s
+       SET outcome_score = p_after.importance, created_at = p_after.created_at,
+           expires_at = p_after.expires_at
+     WHERE s.org_id = p_before.org_id AND s.plan_id = p_before.id AND s.grantee_agent_id IS NULL;
+    IF p_after.scope = 'shared' THEN
+        DELETE FROM mnemo.plan_signature AS s
+         WHERE s.org_id = p_before.org_id AND s.plan_id = p_before.id
+           AND s.grantee_agent_id IS NOT NULL;
+        PERFORM mnemo._index_plan(p_after.org_id, p_after.id);
+    END IF;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._store_merge(mnemo.memory, mnemo.memory, double precision[]) IS
+    'Writes a plan whose record the caller has locked after others were merged into it: what it '
+    'said before as an archived version where it differs, the record, the event plan_merged with the '
+    'outcome scores of the others, its rows of plan_signature.';
+
+CREATE FUNCTION mnemo._may_merge(
+    p_record mnemo.memory,
+    p_now timestamptz
+)
+RETURNS boolean
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN mnemo._is_live(p_record, p_now);
+COMMENT ON FUNCTION mnemo._may_merge(mnemo.memory, timestamptz) IS
+    'Whether a plan that is remembered again may be merged into this one.';
+
+CREATE FUNCTION mnemo._lock_same(
+    p_claims mnemo._plan_claim[]
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+BEGIN
+    PERFORM mnemo._lock_keys(ARRAY(
+        SELECT ROW(i.org_id, i.id)::mnemo._record_key
+          FROM unnest(p_claims) AS c
+          CROSS JOIN LATERAL (
+            SELECT p.org_id, unnest(p.plan_ids) AS id
+              FROM mnemo.plan_identity AS p
+             WHERE p.org_id = (c.record).org_id AND p.digest = c.digest
+            OFFSET 0
+          ) AS i
+    ));
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._lock_same(mnemo._plan_claim[]) IS
+    'Locks the records that are the same plan as those claimed, in the order of all writers.';
+
+-- part: 643_merge_batch.sql
+CREATE FUNCTION mnemo._rejoin_identities(
+    p_claims mnemo._plan_claim[]
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+BEGIN
+    UPDATE mnemo.plan_identity AS i
+       SET plan_ids = n.ids
+      FROM (
+        SELECT k.org_id, k.digest, array_agg(DISTINCT k.id) AS ids
+          FROM (
+            SELECT p.org_id, p.digest, unnest(p.plan_ids || (c.record).id) AS id
+              FROM unnest(p_claims) AS c
+              CROSS JOIN LATERAL (
+                SELECT h.*
+                  FROM mnemo.plan_identity AS h
+                 WHERE h.org_id = (c.record).org_id AND h.digest = c.digest
+                OFFSET 0
+              ) AS p
+            OFFSET 0
+          ) AS k
+          CROSS JOIN LATERAL (
+            SELECT m.id
+              FROM mnemo.memory AS m
+             WHERE m.org_id = k.org_id AND m.id = k.id AND mnemo._is_live(m, '-infinity')
+            OFFSET 0
+          ) AS m
+         GROUP BY k.org_id, k.digest
+      ) AS n
+     WHERE i.org_id = n.org_id AND i.digest = n.digest AND i.plan_ids <> n.ids;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._rejoin_identities(mnemo._plan_claim[]) IS
+    'Notes under what was claimed the plans that have it now, those that were just written too.';
+
+CREATE FUNCTION mnemo._same_plans(
+    p_claims mnemo._plan_claim[]
+)
+RETURNS TABLE (records mnemo.memory[], held mnemo.memory, stale boolean)
+LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 100
+SET search_path = pg_catalog, mnemo, pg_temp
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+BEGIN
+    RETURN QUERY
+    SELECT g.records, h.record,
+           coalesce(mnemo._is_stale((h.record).org_id, (h.record).id, statement_timestamp()), false)
+      FROM (
+        SELECT (c.record).org_id AS org_id, c.digest, (c.record).scope AS scope,
+               array_agg(c.record ORDER BY c.place) AS records
+          FROM unnest(p_claims) AS c
+         WHERE c.digest IS NOT NULL
+         GROUP BY 1, 2, 3
+      ) AS g
+      LEFT JOIN LATERAL (
+        SELECT l.record
+          FROM (
+            SELECT i.org_id, unnest(i.plan_ids) AS id
+              FROM mnemo.plan_identity AS i
+             WHERE i.org_id = g.org_id AND i.digest = g.digest
+            OFFSET 0
+          ) AS k
+          CROSS JOIN LATERAL (
+            SELECT m AS record, m.importance, m.created_at
+              FROM mnemo.memory AS m
+             WHERE m.org_id = k.org_id AND m.id = k.id AND m.scope = g.scope
+               AND mnemo._may_merge(m, statement_timestamp())
+            OFFSET 0
+          ) AS l
+         ORDER BY l.importance DESC, l.created_at DESC, k.id DESC
+         LIMIT 1
+      ) AS h ON true;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._same_plans(mnemo._plan_claim[]) IS
+    'The claimed plans, those that are the same plan in one scope together, in the order of their '
+    'places; with the best of those that are there and that they may merge into, and whether that one '
+    'is stale.';
+
+CREATE FUNCTION mnemo._merge_plans(
+    p_records mnemo.memory[],
+    p_claims mnemo._plan_claim[],
+    OUT merged_ids uuid[],
+    OUT into_ids uuid[]
+)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+-- JSON takes a number's digits from this setting.
+SET extra_float_digits = 1
+AS $fn$
+DECLARE
+    v_same record;
+    v_record mnemo.memory;
+    v_before mnemo.memory;
+    v_after mnemo.memory;
+    v_stale boolean;
+    v_observed double precision[];
+    v_new mnemo.memory[];
+    v_folded mnemo.memory[] := '{}';
+    v_scores jsonb[] := '{}';
+BEGIN
+    merged_ids := '{}';
+    into_ids := '{}';
+    PERFORM mnemo._lock_same(p_claims);
+    -- What is held back, and what may not merge.
+    v_new := ARRAY(SELECT r FROM unnest(p_records) AS r WHERE r.quarantined)
+        || ARRAY(SELECT c.record FROM unnest(p_claims) AS c WHERE c.digest IS NULL);
+    -- After the locks, so that what others did meanwhile is seen.
+    FOR v_same IN SELECT s.* FROM mnemo._same_plans(p_claims) AS s LOOP
+        v_before := v_same.held;
+        v_after := v_before;
+        v_stale := v_same.stale;
+        v_observed := '{}';
+        FOREACH v_record IN ARRAY v_same.records LOOP
+            IF v_after.id IS NULL THEN
+                v_after := v_record;
+                CONTINUE;
+            END IF;
+            merged_ids := array_append(merged_ids, v_record.id);
+            into_ids := array_append(into_ids, v_after.id);
+            v_observed := v_observed || least(v_after.importance, v_record.importance);
+            v_after := mnemo._merged(v_after, v_record, v_stale);
+            v_stale := false;
+        END LOOP;
+        IF v_before.id IS NOT NULL THEN
+            PERFORM mnemo._store_merge(v_before, v_after, v_observed);
+        ELSIF v_observed = '{}' THEN
+            v_new := array_append(v_new, v_after);
+        ELSE
+            v_after.content_hash := mnemo._content_hash(v_after);
+            v_new := array_append(v_new, v_after);
+            v_folded := array_append(v_folded, v_after);
+            v_scores := array_append(v_scores, to_jsonb(v_observed));
+        END IF;
+    END LOOP;
+    IF cardinality(v_new) > 0 THEN
+        PERFORM mnemo._write_memories(v_new, 'plan_write');
+        PERFORM mnemo._index_new_plans(v_new);
+    END IF;
+    FOR v_number IN 1 .. cardinality(v_folded) LOOP
+        v_record := v_folded[v_number];
+        PERFORM mnemo._write_event(v_record, 'plan_merged', v_record.origin_org_id,
+            v_record.agent_id, jsonb_build_object('observed', v_scores[v_number]));
+    END LOOP;
+    PERFORM mnemo._rejoin_identities(p_claims);
+    -- A key that this call has claimed is that of the plan which took the new one in.
+    UPDATE mnemo.idempotency AS i
+       SET memory_id = m.into_id
+      FROM unnest(merged_ids, into_ids) AS m(id, into_id)
+      JOIN unnest(p_records) AS r ON r.id = m.id
+     WHERE i.org_id = r.origin_org_id AND i.memory_org_id = r.org_id AND i.memory_id = m.id;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._merge_plans(mnemo.memory[], mnemo._plan_claim[]) IS
+    'Writes new plans of which some are there already: those that may merge are merged, in the order '
+    'of their places, into the one that is there or into the first of them, the others are written. '
+    'merged_ids and into_ids: what became of those that were merged.';
+
+CREATE FUNCTION mnemo._merged_answers(
+    p_answers mnemo._plan_stored[],
+    p_merged_ids uuid[],
+    p_into_ids uuid[]
+)
+RETURNS mnemo._plan_stored[]
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    RETURN ARRAY(
+        SELECT ROW(a.place, coalesce(m.into_id, a.id), a.signature, a.stored,
+                   CASE WHEN m.id IS NOT NULL AND a.status = 'stored' THEN 'merged'
+                   ELSE a.status END, a.error)::mnemo._plan_stored
+          FROM unnest(p_answers) AS a
+          LEFT JOIN unnest(p_merged_ids, p_into_ids) AS m(id, into_id) ON m.id = a.id
+    );
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._merged_answers(mnemo._plan_stored[], uuid[], uuid[]) IS
+    'The answers about plans, in any order, after some of them were merged into others.';
+
+CREATE FUNCTION mnemo._store_plan_embeddings(
+    p_records mnemo.memory[],
+    p_embeddings text[],
+    p_models text[],
+    p_merged_ids uuid[],
+    p_into_ids uuid[]
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    -- Of those merged into one, the last whose very question it has.
+    PERFORM mnemo._store_embeddings(array_agg(e.embedding), array_agg(e.model),
+               array_agg(e.org_id), array_agg(e.id), true)
+       FROM (
+        SELECT DISTINCT ON (k.org_id, k.id, k.model) k.*
+          FROM (
+            SELECT r.org_id, coalesce(m.into_id, r.id) AS id, r.content, r.number,
+                   p_embeddings[r.number] AS embedding, p_models[r.number] AS model
+              FROM (
+                SELECT u.org_id, u.id, u.content, row_number() OVER () AS number
+                  FROM unnest(p_records) AS u
+              ) AS r
+              LEFT JOIN unnest(p_merged_ids, p_into_ids) AS m(id, into_id) ON m.id = r.id
+          ) AS k
+          CROSS JOIN LATERAL (
+            SELECT FROM mnemo.memory AS m
+             WHERE m.org_id = k.org_id AND m.id = k.id AND m.content = k.content
+            OFFSET 0
+          ) AS w
+         WHERE k.embedding IS NOT NULL
+         ORDER BY k.org_id, k.id, k.model, k.number DESC
+      ) AS e
+    HAVING count(*) > 0;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._store_plan_embeddings(
+    mnemo.memory[], text[], text[], uuid[], uuid[]
+) IS
+    'Stores the embeddings that came with plans which are written by now, NULL for none; what was '
+    'merged gives its own where the question stayed or became its.';
 
 -- part: 650_remember_plans.sql
 CREATE FUNCTION mnemo._element_problem(

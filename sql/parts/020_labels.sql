@@ -24,8 +24,8 @@ RETURN CASE p_set
     WHEN 'event_type' THEN ARRAY[
         'memory_write', 'memory_update', 'memory_read', 'memory_delete', 'memory_share',
         'memory_unshare', 'memory_expired', 'memory_redact', 'memory_quarantined',
-        'memory_released', 'plan_write', 'plan_replay', 'plan_outcome', 'plan_stale',
-        'plan_revalidated', 'plan_retired', 'checkpoint'
+        'memory_released', 'plan_write', 'plan_merged', 'plan_replay', 'plan_outcome',
+        'plan_stale', 'plan_revalidated', 'plan_retired', 'checkpoint'
     ]
     WHEN 'chain_reason' THEN ARRAY[
         'event_missing', 'event_extra', 'link_broken', 'event_changed', 'tail_missing',
@@ -59,7 +59,9 @@ RETURN CASE p_set
         'disabled', 'blank_query'
     ]
     WHEN 'guard_class' THEN ARRAY['meaning', 'values']
-    WHEN 'plan_status' THEN ARRAY['stored', 'below_threshold', 'quarantined', 'repeated', 'failed']
+    WHEN 'plan_status' THEN ARRAY[
+        'stored', 'below_threshold', 'quarantined', 'repeated', 'merged', 'failed'
+    ]
     WHEN 'update_status' THEN ARRAY['updated', 'unchanged', 'quarantined']
     WHEN 'quarantine_status' THEN ARRAY['released', 'purged']
     WHEN 'rule_origin' THEN ARRAY['builtin', 'database', 'organisation']

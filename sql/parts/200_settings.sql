@@ -24,6 +24,7 @@ RETURN CASE p_name
     WHEN 'minimum_threshold' THEN '0.3'
     WHEN 'success_threshold' THEN '0.5'
     WHEN 'guard' THEN 'strict'
+    WHEN 'merge_plans' THEN 'on'
     WHEN 'default_agent_id' THEN 'default'
     WHEN 'default_org_id' THEN 'default'
     WHEN 'purge_after' THEN '30 days'

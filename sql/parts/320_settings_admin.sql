@@ -18,11 +18,11 @@ BEGIN
             RETURN mnemo._argument('p_value', 'minimum_threshold must be above 0',
                 'a threshold of 0 would make every plan a hit');
         END IF;
-    ELSIF p_name = 'experience_memory' THEN
+    ELSIF p_name IN ('experience_memory', 'merge_plans') THEN
         IF p_value NOT IN ('on', 'off') THEN
             RETURN mnemo._argument('p_value',
-                'experience_memory must be on or off; got ' || mnemo._shown(p_value),
-                'SELECT mnemo.configure(''experience_memory'', ''on'')');
+                p_name || ' must be on or off; got ' || mnemo._shown(p_value),
+                'SELECT mnemo.configure(''' || p_name || ''', ''on'')');
         END IF;
     ELSIF p_name = 'purge_after' THEN
         IF p_value COLLATE "C" !~ '^(never|[0-9]{1,6} (minutes|hours|days))$' THEN
@@ -53,7 +53,7 @@ BEGIN
         PERFORM mnemo._raise_argument('p_name',
             'p_name must be the name of a setting; got ' || mnemo._shown(p_name),
             'experience_memory, similarity_threshold, minimum_threshold, success_threshold, '
-            'guard, default_agent_id, default_org_id or purge_after');
+            'guard, merge_plans, default_agent_id, default_org_id or purge_after');
     END IF;
 END
 $fn$;
@@ -96,7 +96,7 @@ COMMENT ON FUNCTION mnemo.configure(text, text, text) IS
     'goes back to the default (for an organisation: to the database''s value). Returns the value '
     'in force. Settings: experience_memory (off), similarity_threshold (0.7), minimum_threshold '
     '(0.3; a recall that names no threshold uses the greater of the two), success_threshold (0.5), '
-    'guard (strict), default_agent_id (default), default_org_id (default), purge_after (30 days: how '
+    'guard (strict), merge_plans (on: the same plan again is merged), default_agent_id (default), default_org_id (default), purge_after (30 days: how '
     'long mnemo.sweep keeps deleted records; never: for good). Level admin only. Errors: 42501 not an administrator; 22023 unknown name, value '
     'out of range.';
 

@@ -165,6 +165,9 @@ BEGIN
     PERFORM mnemo._write_forget_events(
         p_org_id, p_ids, p_strategy, p_event_type, p_actor_org_id, p_actor_agent_id);
     PERFORM mnemo._unindex_terms(p_org_id, p_ids);
+    IF v_counts.plans > 0 THEN
+        PERFORM mnemo._leave_identities(p_org_id, p_ids);
+    END IF;
     DELETE FROM mnemo.plan_signature AS s
      WHERE s.org_id = p_org_id AND s.plan_id = ANY (p_ids);
     GET DIAGNOSTICS v_counts.signatures = ROW_COUNT;

@@ -128,9 +128,11 @@ BEGIN
              WHERE r.deleted_at IS NULL
         );
         PERFORM mnemo._index_terms(v_records);
-        PERFORM mnemo._index_new_plans(ARRAY(
+        v_records := ARRAY(
             SELECT r FROM unnest(v_records) AS r WHERE r.tags @> ARRAY[mnemo._reserved_tag()]
-        ));
+        );
+        PERFORM mnemo._index_new_plans(v_records);
+        PERFORM mnemo._join_identities(v_records);
     ELSIF p_table = 'acl' THEN
         PERFORM mnemo._index_plan(g.org_id, g.id), mnemo._index_grants(g.org_id, g.id)
            FROM (

@@ -36,6 +36,36 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (p_record).metadata -> 'experience_plan';
 COMMENT ON FUNCTION mnemo._payload(mnemo.memory) IS 'The payload of a plan; NULL for a memory.';
 
+CREATE FUNCTION mnemo._failure_context(
+    p_context text
+)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+-- Longer than a caller may name one, so that no call recalls a failure as a plan.
+RETURN repeat('!', 257) || coalesce('=' || p_context, '');
+COMMENT ON FUNCTION mnemo._failure_context(text) IS
+    'The context in which failures of a context are matched: one that no caller can name.';
+
+CREATE FUNCTION mnemo._is_failure(
+    p_record mnemo.memory
+)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (p_record).metadata -> 'experience_plan' ? 'reason';
+COMMENT ON FUNCTION mnemo._is_failure(mnemo.memory) IS
+    'Whether a record says what not to do: its payload gives the reason; NULL for a memory.';
+
+CREATE FUNCTION mnemo._match_context(
+    p_record mnemo.memory
+)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN mnemo._is_failure(p_record)
+    THEN mnemo._failure_context(mnemo._payload(p_record) ->> 'context')
+    ELSE mnemo._payload(p_record) ->> 'context' END;
+COMMENT ON FUNCTION mnemo._match_context(mnemo.memory) IS
+    'The context in which a plan or failure is matched.';
+
 CREATE FUNCTION mnemo._text_list(
     p_value jsonb
 )
@@ -49,6 +79,39 @@ END
 $fn$;
 COMMENT ON FUNCTION mnemo._text_list(jsonb) IS 'A JSON array of strings as an array of text.';
 
+CREATE FUNCTION mnemo._plan_drafts(
+    p_records mnemo.memory[]
+)
+RETURNS TABLE (number bigint, record mnemo.memory, "row" mnemo.plan_signature)
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT p.number, p.record, ROW(
+               (p.record).org_id, (p.record).id, p.audience, p.context, p.signature,
+               cardinality(p.signature), mnemo._digest(p.signature),
+               mnemo._sketch(h.hashes, mnemo._sketch_bits(cardinality(p.signature))),
+               mnemo._plan_keys(h.hashes, p.audience)
+               || CASE WHEN g.meaning # g.vals <> 0
+                  THEN mnemo._plan_keys(h.hashes, p.audience # g.meaning # g.vals) ELSE '{}' END,
+               g.meaning, g.vals, g.names, (p.record).importance, (p.record).created_at,
+               (p.record).expires_at, NULL, mnemo._signature_version(), mnemo._guard_version()
+           )::mnemo.plan_signature
+      FROM (
+        SELECT r.number, r.record, mnemo._match_context(r.record) AS context,
+               mnemo._plan_audience(r.record, mnemo._match_context(r.record)) AS audience,
+               mnemo._text_list(mnemo._payload(r.record) -> 'signature_tokens') AS signature
+          FROM (
+            SELECT row_number() OVER () AS number, u AS record FROM unnest(p_records) AS u OFFSET 0
+          ) AS r
+         WHERE mnemo._is_live(r.record, now())
+        OFFSET 0
+      ) AS p
+      CROSS JOIN LATERAL (SELECT mnemo._ordered_hashes(p.signature) AS hashes OFFSET 0) AS h
+      CROSS JOIN LATERAL mnemo._guard((p.record).content) AS g;
+END;
+COMMENT ON FUNCTION mnemo._plan_drafts(mnemo.memory[]) IS
+    'The live ones among plans, by their number in the array, and the row of plan_signature that '
+    'each is to have for its own audience.';
+
 CREATE FUNCTION mnemo._index_new_plans(
     p_records mnemo.memory[]
 )
@@ -57,30 +120,9 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 BEGIN
-    INSERT INTO mnemo.plan_signature (
-        org_id, plan_id, audience, context, signature, size, digest, sketch, keys, guard_meaning,
-        guard_values, guard_names, outcome_score, created_at, expires_at, signature_version,
-        guard_version
-    )
-    SELECT p.org_id, p.id, p.audience, p.context, p.signature, cardinality(p.signature),
-           mnemo._digest(p.signature),
-           mnemo._sketch(h.hashes, mnemo._sketch_bits(cardinality(p.signature))),
-           mnemo._plan_keys(h.hashes, p.audience)
-           || CASE WHEN g.meaning # g.vals <> 0
-              THEN mnemo._plan_keys(h.hashes, p.audience # g.meaning # g.vals) ELSE '{}' END,
-           g.meaning, g.vals, g.names, p.outcome_score, p.created_at, p.expires_at,
-           mnemo._signature_version(), mnemo._guard_version()
-      FROM (
-        SELECT r.org_id, r.id, r.content, r.created_at, r.expires_at, r.importance AS outcome_score,
-               mnemo._payload(r) ->> 'context' AS context,
-               mnemo._plan_audience(r, mnemo._payload(r) ->> 'context') AS audience,
-               mnemo._text_list(mnemo._payload(r) -> 'signature_tokens') AS signature
-          FROM unnest(p_records) AS r
-         WHERE mnemo._is_live(r, now())
-        OFFSET 0
-      ) AS p
-      CROSS JOIN LATERAL (SELECT mnemo._ordered_hashes(p.signature) AS hashes OFFSET 0) AS h
-      CROSS JOIN LATERAL mnemo._guard(p.content) AS g;
+    INSERT INTO mnemo.plan_signature SELECT (d.row).* FROM (
+        SELECT p.row FROM mnemo._plan_drafts(p_records) AS p OFFSET 0
+    ) AS d;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._index_new_plans(mnemo.memory[]) IS
@@ -144,13 +186,28 @@ RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
+DECLARE
+    v_old uuid := (
+        SELECT mnemo._identity_of(p_record, s)
+          FROM mnemo.plan_signature AS s
+         WHERE s.org_id = p_record.org_id AND s.plan_id = p_record.id
+           AND s.grantee_agent_id IS NULL);
+    v_new uuid := (
+        SELECT mnemo._identity_of(p_record, d.row)
+          FROM mnemo._plan_drafts(ARRAY[p_record]) AS d);
 BEGIN
+    IF v_old <> v_new OR v_new IS NULL THEN
+        PERFORM mnemo._leave_identities(p_record.org_id, ARRAY[p_record.id]);
+    END IF;
     DELETE FROM mnemo.plan_signature AS s
      WHERE s.org_id = p_record.org_id AND s.plan_id = p_record.id;
     PERFORM mnemo._index_new_plans(ARRAY[p_record]);
     PERFORM mnemo._index_plan(p_record.org_id, p_record.id);
+    IF v_old IS DISTINCT FROM v_new THEN
+        PERFORM mnemo._join_identities(ARRAY[p_record]);
+    END IF;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._reindex_plan(mnemo.memory) IS
-    'Derives the plan_signature rows of a plan anew, those of its grants too; removes them when it '
-    'is not live.';
+    'Derives the plan_signature rows of a plan anew, those of its grants too, and what makes it the '
+    'same plan; removes them when it is not live.';

@@ -15,7 +15,7 @@ BEGIN ATOMIC
             OR s.outcome_score <> m.importance
             OR s.created_at <> m.created_at
             OR s.expires_at IS DISTINCT FROM m.expires_at
-            OR s.context IS DISTINCT FROM (mnemo._payload(m) ->> 'context')
+            OR s.context IS DISTINCT FROM mnemo._match_context(m)
             OR to_jsonb(s.signature) <> mnemo._payload(m) -> 'signature_tokens')
     UNION ALL
     -- The end of a plan's time is no fault: recall looks at the clock, and sweep clears up.
@@ -47,6 +47,13 @@ BEGIN
             format('p_limit must be from 1 to 100000; got %s', coalesce(p_limit::text, 'NULL')),
             'it is the number of plans to rebuild in this call');
     END IF;
+    -- Before the first lock on a record: see 607.
+    PERFORM mnemo._join_identities(ARRAY(
+        SELECT m
+          FROM (SELECT f.* FROM mnemo._faulty_signatures() AS f
+                 ORDER BY f.org_id, f.plan_id LIMIT p_limit) AS f
+          JOIN mnemo.memory AS m ON m.org_id = f.org_id AND m.id = f.plan_id
+    ));
     FOR v_plan IN
         SELECT f.org_id, f.plan_id, count(*) OVER () AS found
           FROM mnemo._faulty_signatures() AS f

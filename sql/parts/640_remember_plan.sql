@@ -34,14 +34,50 @@ $fn$;
 COMMENT ON FUNCTION mnemo._plan_record(mnemo._plan_input, double precision) IS
     'The memory record of a plan whose arguments have been checked.';
 
+CREATE TYPE mnemo._plan_stored AS (
+    place bigint,
+    id uuid,
+    signature text,
+    stored boolean,
+    status text,
+    error text
+);
+COMMENT ON TYPE mnemo._plan_stored IS 'What became of a plan to store, as remember_plans answers.';
+
+CREATE FUNCTION mnemo._write_plans(
+    p_records mnemo.memory[],
+    p_places bigint[],
+    p_apart text[],
+    OUT merged_ids uuid[],
+    OUT into_ids uuid[]
+)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_claims record := mnemo._claim_plans(p_records, p_places, p_apart);
+BEGIN
+    merged_ids := '{}';
+    into_ids := '{}';
+    IF v_claims.contested THEN
+        SELECT m.merged_ids, m.into_ids INTO merged_ids, into_ids
+          FROM mnemo._merge_plans(p_records, v_claims.claims) AS m;
+        RETURN;
+    END IF;
+    PERFORM mnemo._write_memories(p_records, 'plan_write');
+    INSERT INTO mnemo.plan_signature SELECT (c.row).* FROM unnest(v_claims.claims) AS c;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._write_plans(mnemo.memory[], bigint[], text[]) IS
+    'Writes new plans, or merges them into those that are there: merged_ids and into_ids say which '
+    'into which. p_apart: organisations that store the same plan again.';
+
 CREATE FUNCTION mnemo._store_plans(
     p_inputs mnemo._plan_input[],
     p_places bigint[],
     p_on_error text
 )
-RETURNS TABLE (
-    place bigint, id uuid, signature text, stored boolean, status text, error text
-)
+RETURNS SETOF mnemo._plan_stored
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 100
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
@@ -49,80 +85,101 @@ DECLARE
     v_input mnemo._plan_input;
     v_record mnemo.memory;
     v_records mnemo.memory[] := '{}';
+    v_places bigint[] := '{}';
+    v_apart text[] := '{}';
     v_embeddings text[] := '{}';
     v_models text[] := '{}';
     v_first mnemo.memory;
     v_problem mnemo._problem;
     v_number integer := 0;
+    v_written record;
+    v_answer mnemo._plan_stored;
+    v_answers mnemo._plan_stored[] := '{}';
 BEGIN
     FOREACH v_input IN ARRAY p_inputs LOOP
         v_number := v_number + 1;
-        place := p_places[v_number];
-        error := NULL;
+        v_answer := ROW(p_places[v_number], NULL, NULL, false, NULL, NULL);
         -- NaN is above every number in PostgreSQL and must not pass for a success.
         IF v_input.outcome_score = 'NaN'
            OR v_input.outcome_score
               < mnemo._setting_in(v_input.overrides, 'success_threshold')::double precision THEN
-            id := NULL;
-            signature := array_to_string(mnemo._signature_tokens(v_input.query), ' ');
-            stored := false;
-            status := 'below_threshold';
-            RETURN NEXT;
+            v_answer.signature := array_to_string(mnemo._signature_tokens(v_input.query), ' ');
+            v_answer.status := 'below_threshold';
+            v_answers := array_append(v_answers, v_answer);
             CONTINUE;
         END IF;
         v_record := mnemo._plan_record(v_input, least(v_input.outcome_score, 1));
-        status := 'stored';
+        v_answer.status := 'stored';
         IF v_input.idempotency_key IS NOT NULL THEN
             v_first := mnemo._first_record(v_record, v_input.idempotency_key, v_records);
-            IF NOT v_first.tags @> ARRAY[mnemo._reserved_tag()] THEN
-                v_problem := mnemo._argument('p_idempotency_key',
-                    'p_idempotency_key was used for a memory', 'use another key');
+            v_problem := mnemo._key_problem(v_first, v_record);
+            IF v_problem.code IS NOT NULL THEN
                 IF p_on_error = 'abort' THEN
-                    PERFORM mnemo._raise_placed(v_problem, place);
+                    PERFORM mnemo._raise_placed(v_problem, v_answer.place);
                 END IF;
-                id := NULL;
-                stored := false;
-                status := 'failed';
-                error := v_problem.code || ': ' || v_problem.message;
-                RETURN NEXT;
+                v_answer.status := 'failed';
+                v_answer.error := v_problem.code || ': ' || v_problem.message;
+                v_answers := array_append(v_answers, v_answer);
                 CONTINUE;
             ELSIF v_first.id <> v_record.id THEN
                 v_record := v_first;
-                status := 'repeated';
+                v_answer.status := 'repeated';
             END IF;
         END IF;
-        IF status = 'stored' THEN
+        IF v_answer.status = 'stored' THEN
             v_record := mnemo._screen(v_record);
             IF v_record.quarantined THEN
-                status := 'quarantined';
+                v_answer.status := 'quarantined';
             END IF;
             v_records := array_append(v_records, v_record);
             v_embeddings := array_append(v_embeddings, v_input.embedding);
             v_models := array_append(v_models, v_input.model);
+            v_places := array_append(v_places, v_answer.place);
+            IF mnemo._setting_in(v_input.overrides, 'merge_plans') = 'off' THEN
+                v_apart := v_apart || v_input.org_id;
+            END IF;
         END IF;
-        id := v_record.id;
-        signature := array_to_string(
+        v_answer.id := v_record.id;
+        v_answer.signature := array_to_string(
             mnemo._text_list(mnemo._payload(v_record) -> 'signature_tokens'), ' '
         );
-        stored := true;
-        RETURN NEXT;
+        v_answer.stored := true;
+        v_answers := array_append(v_answers, v_answer);
     END LOOP;
     IF cardinality(v_records) > 0 THEN
-        PERFORM mnemo._write_memories(v_records, 'plan_write');
-        PERFORM mnemo._index_new_plans(v_records);
+        v_written := mnemo._write_plans(v_records, v_places, v_apart);
+        IF v_written.merged_ids <> '{}' THEN
+            v_answers := mnemo._merged_answers(
+                v_answers, v_written.merged_ids, v_written.into_ids);
+        END IF;
         IF array_remove(v_embeddings, NULL) <> '{}' THEN
-            PERFORM mnemo._store_embeddings(v_embeddings, v_models,
-                ARRAY(SELECT r.org_id FROM unnest(v_records) AS r),
-                ARRAY(SELECT r.id FROM unnest(v_records) AS r), true);
+            PERFORM mnemo._store_plan_embeddings(v_records, v_embeddings, v_models,
+                v_written.merged_ids, v_written.into_ids);
         END IF;
     END IF;
+    RETURN QUERY SELECT a.* FROM unnest(v_answers) AS a;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._store_plans(mnemo._plan_input[], bigint[], text) IS
     'Stores plans whose arguments have been checked and whose agent and organisation are filled in: '
     'one answer a plan, with its place in the batch (NULL: no batch). Plans below the success '
-    'threshold are not written. An idempotency key of a memory is an error, or with p_on_error '
-    'skip a failed plan.';
+    'threshold are not written; the same plan again is merged. An idempotency key of another kind '
+    'of record is an error, or with p_on_error skip a failed plan.';
+
+CREATE FUNCTION mnemo._key_problem(
+    p_first mnemo.memory,
+    p_record mnemo.memory
+)
+RETURNS mnemo._problem
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN mnemo._is_failure(p_first) IS DISTINCT FROM mnemo._is_failure(p_record)
+    THEN mnemo._argument('p_idempotency_key',
+        'p_idempotency_key was used for a ' || CASE mnemo._is_failure(p_first)
+            WHEN true THEN 'failure' WHEN false THEN 'plan' ELSE 'memory' END,
+        'use another key') END;
+COMMENT ON FUNCTION mnemo._key_problem(mnemo.memory, mnemo.memory) IS
+    'The problem of an idempotency key whose first record is of another kind than this one: memory, '
+    'plan or failure; NULL for none.';
 
 CREATE FUNCTION mnemo._raise_placed(
     p_problem mnemo._problem,

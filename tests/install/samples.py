@@ -19,7 +19,7 @@ ROLES = (APPLICATION, TENANT, ADMIN, STRANGER, OWNER)
 
 TABLES = (
     "acl", "chain_head", "delegation", "event", "event_note", "idempotency", "memory",
-    "plan_signature", "poisoning_rule", "role_binding", "role_level", "settings", "term_change",
+    "plan_identity", "plan_signature", "poisoning_rule", "role_binding", "role_level", "settings", "term_change",
     "term_frequency", "term_posting", "term_total", "term_vector", "vector_model",
 )  # fmt: skip
 

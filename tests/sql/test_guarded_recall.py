@@ -28,6 +28,7 @@ NO_VENDOR = "list the open orders of no vendor"
 def db(module_dsn: str) -> Iterator[psycopg.Connection]:
     """A connection to the emptied database."""
     with emptied(module_dsn) as conn:
+        conn.execute("SELECT mnemo.configure('merge_plans', 'off')")
         yield conn
 
 

@@ -497,6 +497,7 @@ def busy(server: Server, template: str) -> Iterator[str]:
     dsn = server.create_database("test_hash_settings", template)
     with psycopg.connect(dsn, autocommit=True) as conn:
         conn.execute(EVIL)
+        conn.execute("SELECT mnemo.configure('merge_plans', 'off')")
         row(conn, "remember", **FULL)
         row(conn, "remember", content="before 1970", valid_from="1969-12-31 23:59:59.999999+00",
             metadata={"a": {"b": [1, 2.50, "\\x41", {"c": "é"}]}}, confidence=1 / 3)  # fmt: skip

@@ -36,6 +36,8 @@ def dsn(module_dsn: str) -> str:
 def db(dsn: str) -> Iterator[psycopg.Connection]:
     """A connection to the emptied database."""
     with emptied(dsn) as conn:
+        # One plan for all tests, stored as often as they ask.
+        conn.execute("SELECT mnemo.configure('merge_plans', 'off')")
         yield conn
 
 

@@ -16,12 +16,12 @@ from tests.support.server import Server
 DEFAULTS = {
     "experience_memory": "off", "similarity_threshold": "0.7", "minimum_threshold": "0.3",
     "success_threshold": "0.5", "guard": "strict", "default_agent_id": "default",
-    "default_org_id": "default", "purge_after": "30 days",
+    "default_org_id": "default", "merge_plans": "on", "purge_after": "30 days",
 }  # fmt: skip
 OTHER = {
     "experience_memory": "on", "similarity_threshold": "0.8", "minimum_threshold": "0.4",
     "success_threshold": "0.9", "guard": "off", "default_agent_id": "bot", "default_org_id": "acme",
-    "purge_after": "never",
+    "merge_plans": "off", "purge_after": "never",
 }  # fmt: skip
 OVERRIDABLE = [name for name in DEFAULTS if name != "default_org_id"]
 
