@@ -20702,10 +20702,10 @@ RETURNS text[]
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN string_to_array(
     'monday tuesday wednesday thursday friday saturday sunday january february march april'
-    ' may june july august september october november december', ' ');
+    ' may june july august september october november december weekend', ' ');
 COMMENT ON FUNCTION mnemo._calendar_words() IS
-    'English names of days and months: of all time words those that may stand in what is '
-    'remembered.';
+    'English names of days and months, and the weekend: of all time words those that lead to what '
+    'may stand in what is remembered.';
 
 CREATE FUNCTION mnemo._timeless(
     p_plain text[],
@@ -21832,9 +21832,12 @@ BEGIN
         'entities', v_found.entities,
         'topics', to_jsonb(v_topics),
         'predicates', to_jsonb(v_predicates),
-        'lexical_queries', to_jsonb(array_remove(ARRAY[
-            mnemo._planner_query(v_names, v_topics), mnemo._planner_query('{}', v_topics),
-            mnemo._planner_query(v_names, '{}')], NULL)),
+        -- Who asks is told by a word that asks for nothing.
+        'lexical_queries', to_jsonb(array_remove(CASE WHEN v_names IS NULL AND v_pronoun IS NOT NULL
+            THEN ARRAY[v_pronoun || ' ' || mnemo._planner_query('{}', v_topics)]
+            ELSE ARRAY[
+                mnemo._planner_query(v_names, v_topics), mnemo._planner_query('{}', v_topics),
+                mnemo._planner_query(v_names, '{}')] END, NULL)),
         'subject_hint', CASE WHEN v_hint IS NOT NULL THEN v_subject END,
         'predicate_hint', v_hint,
         'temporal', CASE WHEN v_window.label IS NOT NULL THEN jsonb_build_object(

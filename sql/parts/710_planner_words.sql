@@ -91,10 +91,10 @@ RETURNS text[]
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN string_to_array(
     'monday tuesday wednesday thursday friday saturday sunday january february march april'
-    ' may june july august september october november december', ' ');
+    ' may june july august september october november december weekend', ' ');
 COMMENT ON FUNCTION mnemo._calendar_words() IS
-    'English names of days and months: of all time words those that may stand in what is '
-    'remembered.';
+    'English names of days and months, and the weekend: of all time words those that lead to what '
+    'may stand in what is remembered.';
 
 CREATE FUNCTION mnemo._timeless(
     p_plain text[],

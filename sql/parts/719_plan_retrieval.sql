@@ -112,9 +112,12 @@ BEGIN
         'entities', v_found.entities,
         'topics', to_jsonb(v_topics),
         'predicates', to_jsonb(v_predicates),
-        'lexical_queries', to_jsonb(array_remove(ARRAY[
-            mnemo._planner_query(v_names, v_topics), mnemo._planner_query('{}', v_topics),
-            mnemo._planner_query(v_names, '{}')], NULL)),
+        -- Who asks is told by a word that asks for nothing.
+        'lexical_queries', to_jsonb(array_remove(CASE WHEN v_names IS NULL AND v_pronoun IS NOT NULL
+            THEN ARRAY[v_pronoun || ' ' || mnemo._planner_query('{}', v_topics)]
+            ELSE ARRAY[
+                mnemo._planner_query(v_names, v_topics), mnemo._planner_query('{}', v_topics),
+                mnemo._planner_query(v_names, '{}')] END, NULL)),
         'subject_hint', CASE WHEN v_hint IS NOT NULL THEN v_subject END,
         'predicate_hint', v_hint,
         'temporal', CASE WHEN v_window.label IS NOT NULL THEN jsonb_build_object(
