@@ -1340,6 +1340,8 @@ def recall_plan(
     guard: Guard | str | None = None,
     context: str | None = None,
     stale: StaleMode | str = StaleMode.REFUSE,
+    embedding: Iterable[float] | None = None,
+    model: str | None = None,
 ) -> Statement[PlanMatch]:
     """The best visible plan for a query, or a miss with its reason; reads only.
 
@@ -1347,8 +1349,10 @@ def recall_plan(
     `guard` what may not differ: `strict` meaning and values, `meaning` the first, `off` nothing;
     None means the settings. `context` must equal the plan's own, None only None. A plan that cites
     a chunk that changed is stale: `refuse` passes it over, `include` lets it win, flagged `stale`.
-    While experience memory is off the answer is a miss with reason `disabled`. `ArgumentError` for
-    a bad value.
+    Where words find no plan and `embedding` is given, made by `model` (None: the only one) of the
+    query, the nearest plan is a hit from the setting `semantic_threshold` on, under the same guard;
+    its reason is `semantic`. While experience memory is off the answer is a miss with reason
+    `disabled`. `ArgumentError` for a bad value, `StateError` for an embedding that is not enabled.
 
         plan = m.recall_plan("turn off dark mode")
         if plan:
@@ -1361,7 +1365,8 @@ def recall_plan(
         " owner_agent_id, scope, created_at, candidates_considered, reason, near_miss, stale"
         " FROM mnemo.recall_plan(p_query => %(p_query)s, p_agent_id => %(p_agent_id)s,"
         " p_org_id => %(p_org_id)s, p_similarity_threshold => %(p_similarity_threshold)s,"
-        " p_guard => %(p_guard)s, p_context => %(p_context)s, p_stale => %(p_stale)s)",
+        " p_guard => %(p_guard)s, p_context => %(p_context)s, p_stale => %(p_stale)s,"
+        " p_embedding => %(p_embedding)s, p_model => %(p_model)s)",
         _params(locals()),
         _match,
     )
@@ -1377,6 +1382,8 @@ def recall_plans(
     context: str | None = None,
     limit: int = 5,
     stale: StaleMode | str = StaleMode.REFUSE,
+    embedding: Iterable[float] | None = None,
+    model: str | None = None,
 ) -> Statement[list[PlanMatch]]:
     """The best visible plans by the rules of `recall_plan`, best first; empty on a miss."""
     return Statement(
@@ -1385,7 +1392,8 @@ def recall_plans(
         " stale FROM mnemo.recall_plans(p_query => %(p_query)s, p_agent_id => %(p_agent_id)s,"
         " p_org_id => %(p_org_id)s, p_similarity_threshold => %(p_similarity_threshold)s,"
         " p_guard => %(p_guard)s, p_context => %(p_context)s, p_limit => %(p_limit)s,"
-        " p_stale => %(p_stale)s) ORDER BY rank",
+        " p_stale => %(p_stale)s, p_embedding => %(p_embedding)s, p_model => %(p_model)s)"
+        " ORDER BY rank",
         _params(locals()),
         _matches,
     )
@@ -1400,16 +1408,19 @@ def explain_recall_plan(
     guard: Guard | str | None = None,
     context: str | None = None,
     stale: StaleMode | str = StaleMode.REFUSE,
+    embedding: Iterable[float] | None = None,
+    model: str | None = None,
 ) -> Statement[list[PlanExplanation]]:
     """Why `recall_plan` answers as it does: up to 20 visible plans, the most similar first, each
-    with its verdict; also those down to `minimum_threshold`. Never empty; reads only."""
+    with its verdict; also those down to `minimum_threshold`, and first those that the embedding
+    finds where words find none. Never empty; reads only."""
     return Statement(
         "SELECT rank, id, query, similarity, outcome_score, shared_tokens, only_asked,"
-        " only_stored, guard_differences, state, threshold, verdict"
+        " only_stored, guard_differences, state, threshold, verdict, cosine"
         " FROM mnemo.explain_recall_plan(p_query => %(p_query)s, p_agent_id => %(p_agent_id)s,"
         " p_org_id => %(p_org_id)s, p_similarity_threshold => %(p_similarity_threshold)s,"
-        " p_guard => %(p_guard)s, p_context => %(p_context)s, p_stale => %(p_stale)s)"
-        " ORDER BY rank",
+        " p_guard => %(p_guard)s, p_context => %(p_context)s, p_stale => %(p_stale)s,"
+        " p_embedding => %(p_embedding)s, p_model => %(p_model)s) ORDER BY rank",
         _params(locals()),
         _explanations,
     )

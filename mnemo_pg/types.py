@@ -219,10 +219,11 @@ class StaleMode(StrEnum):
 
 
 class RecallReason(StrEnum):
-    """Why `recall_plan` answered as it did: the first two are hits, the others misses."""
+    """Why `recall_plan` answered as it did: the first three are hits, the others misses."""
 
     EXACT = "exact"
     SIMILAR = "similar"
+    SEMANTIC = "semantic"
     NONE_SIMILAR = "none_similar"
     GUARDED = "guarded"
     STALE = "stale"
@@ -616,7 +617,8 @@ class PlanMatch:
     `differences`, a list of texts such as "asked has off, stored has on"; with reason `stale` the
     plan that would have been the hit, with up to ten of its chunks in `changed_chunks`; else it is
     None. `stale` says that the plan, or the near miss, cites a chunk that changed.
-    `similarity` is the Jaccard similarity of the two token sets, in [0, 1].
+    `similarity` is the Jaccard similarity of the two token sets, in [0, 1]; with reason `semantic`
+    it is the cosine of the two embeddings.
     `candidates_considered` counts the visible plans that were scored. `rank` is given by
     `recall_plans` only.
     """
@@ -649,8 +651,10 @@ class PlanExplanation:
 
     `shared_tokens`, `only_asked` and `only_stored` compare the two token sets, `guard_differences`
     says in words what the guard holds against the plan, `state` is its consolidation state,
-    `threshold` the similarity that the call demanded. Without any candidate there is one row with
-    `rank` to `state` None or empty, whose `verdict` is `none_similar`, `disabled` or `blank_query`.
+    `threshold` the similarity that the call demanded, `cosine` that of the two embeddings where
+    words found no plan and embeddings were compared, else None. Without any candidate there is one
+    row with `rank` to `state` None or empty, whose `verdict` is `none_similar`, `disabled` or
+    `blank_query`.
     """
 
     rank: int | None
@@ -665,6 +669,7 @@ class PlanExplanation:
     state: ConsolidationState | str | None
     threshold: float | None
     verdict: ExplanationVerdict | str
+    cosine: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

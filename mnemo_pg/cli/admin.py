@@ -34,6 +34,7 @@ from mnemo_pg.source import default_version
 SETTINGS = (
     "experience_memory",
     "similarity_threshold",
+    "semantic_threshold",
     "minimum_threshold",
     "success_threshold",
     "guard",

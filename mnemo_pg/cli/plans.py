@@ -10,6 +10,7 @@ import typer
 
 from mnemo_pg.cli import output
 from mnemo_pg.cli.session import MISS_OR_FAILURE, Dsn, Json, client, options
+from mnemo_pg.cli.vectors import Embedding, EmbeddingModel
 from mnemo_pg.importer import parse_duration
 from mnemo_pg.types import (
     ExplanationVerdict,
@@ -89,6 +90,8 @@ def remember_plan(
     details: Annotated[
         str | None, typer.Option(metavar="JSON", help="A JSON array, one value a step.")
     ] = None,
+    embedding: Embedding = None,
+    model: EmbeddingModel = None,
     dsn: Dsn = None,
     as_json: Json = False,
 ) -> None:
@@ -109,6 +112,8 @@ def remember_plan(
             ttl=ttl,
             tags=tag,
             details=values,
+            embedding=embedding,
+            model=model,
         )
     if chosen.json:
         output.print_json(answer)
@@ -143,6 +148,8 @@ def recall_plan(
     explain: Annotated[
         bool, typer.Option("--explain", help="Show the nearest plans, each with its verdict.")
     ] = False,
+    embedding: Embedding = None,
+    model: EmbeddingModel = None,
     dsn: Dsn = None,
     as_json: Json = False,
 ) -> None:
@@ -157,6 +164,8 @@ def recall_plan(
         "similarity_threshold": threshold,
         "guard": guard,
         "context": plan_context,
+        "embedding": embedding,
+        "model": model,
     }
     if explain:
         with client(chosen, agent_id=agent, org_id=org) as m:
@@ -236,7 +245,7 @@ def show_explanations(compared: list[PlanExplanation]) -> None:
         output.row(
             made,
             one.rank,
-            f"{one.similarity:.2f}",
+            f"{one.similarity:.2f}" + (f" (cosine {one.cosine:.2f})" if one.cosine else ""),
             one.verdict,
             output.short(one.query or ""),
             output.short(" ".join(one.only_asked)),

@@ -315,7 +315,8 @@ RETURN CASE p_set
     WHEN 'guard' THEN ARRAY['strict', 'meaning', 'off']
     WHEN 'stale_mode' THEN ARRAY['refuse', 'include']
     WHEN 'recall_reason' THEN ARRAY[
-        'exact', 'similar', 'none_similar', 'guarded', 'stale', 'disabled', 'blank_query'
+        'exact', 'similar', 'semantic', 'none_similar', 'guarded', 'stale', 'disabled',
+        'blank_query'
     ]
     WHEN 'verdict' THEN ARRAY[
         'replayed', 'outranked', 'guarded', 'stale', 'below_threshold', 'none_similar',
@@ -3488,6 +3489,7 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE p_name
     WHEN 'experience_memory' THEN 'off'
     WHEN 'similarity_threshold' THEN '0.7'
+    WHEN 'semantic_threshold' THEN '0.8'
     WHEN 'minimum_threshold' THEN '0.3'
     WHEN 'success_threshold' THEN '0.5'
     WHEN 'guard' THEN 'strict'
@@ -5085,7 +5087,9 @@ LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 BEGIN
-    IF p_name IN ('similarity_threshold', 'minimum_threshold', 'success_threshold') THEN
+    IF p_name IN ('similarity_threshold', 'semantic_threshold', 'minimum_threshold',
+        'success_threshold')
+    THEN
         IF p_value COLLATE "C" !~ '^(0([.][0-9]{1,15})?|1([.]0{1,15})?)$' THEN
             RETURN mnemo._argument('p_value',
                 format('%s must be a number from 0 to 1; got %s', p_name, mnemo._shown(p_value)),
@@ -5129,8 +5133,9 @@ BEGIN
     IF mnemo._setting_default(p_name) IS NULL THEN
         PERFORM mnemo._raise_argument('p_name',
             'p_name must be the name of a setting; got ' || mnemo._shown(p_name),
-            'experience_memory, similarity_threshold, minimum_threshold, success_threshold, '
-            'guard, merge_plans, default_agent_id, default_org_id or purge_after');
+            'experience_memory, similarity_threshold, semantic_threshold, minimum_threshold, '
+            'success_threshold, guard, merge_plans, default_agent_id, default_org_id or '
+            'purge_after');
     END IF;
 END
 $fn$;
@@ -5171,9 +5176,11 @@ $fn$;
 COMMENT ON FUNCTION mnemo.configure(text, text, text) IS
     'Sets a setting for the database, or for one organisation when p_org_id is given; p_value NULL '
     'goes back to the default (for an organisation: to the database''s value). Returns the value '
-    'in force. Settings: experience_memory (off), similarity_threshold (0.7), minimum_threshold '
-    '(0.3; a recall that names no threshold uses the greater of the two), success_threshold (0.5), '
-    'guard (strict), merge_plans (on: the same plan again is merged), default_agent_id (default), default_org_id (default), purge_after (30 days: how '
+    'in force. Settings: experience_memory (off), similarity_threshold (0.7), semantic_threshold '
+    '(0.8: least cosine of a plan that words do not find), minimum_threshold (0.3; a recall that '
+    'names no threshold uses the greater of it and similarity_threshold), success_threshold (0.5), '
+    'guard (strict), merge_plans (on: the same plan again is merged), default_agent_id (default), '
+    'default_org_id (default), purge_after (30 days: how '
     'long mnemo.sweep keeps deleted records; never: for good). Level admin only. Errors: 42501 not an administrator; 22023 unknown name, value '
     'out of range.';
 
@@ -10279,6 +10286,47 @@ COMMENT ON FUNCTION mnemo._few_visible(text, text, timestamptz, bigint) IS
     'Whether the agent sees p_most memories at most, plans aside. To whom something is delegated, '
     'those of the whole organisation count.';
 
+CREATE FUNCTION mnemo._index_batch(
+    p_function text,
+    p_org_id text,
+    p_embedding text,
+    p_step bigint,
+    p_breadth bigint
+)
+RETURNS mnemo._neighbour[]
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+-- The index is read in its order, whatever the planner thinks of sorting.
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+SET enable_sort = off
+SET jit = off
+AS $fn$
+DECLARE
+    v_iterative text := current_setting('hnsw.iterative_scan', true);
+    v_breadth text := current_setting('hnsw.ef_search', true);
+    v_batch mnemo._neighbour[];
+BEGIN
+    -- In force for this scan. An error undoes them with all else.
+    PERFORM set_config('hnsw.ef_search',
+        greatest(v_breadth::integer, least(p_breadth, 1000))::text, true);
+    IF v_iterative IS NOT NULL THEN
+        PERFORM set_config('hnsw.iterative_scan', 'relaxed_order', true);
+    END IF;
+    EXECUTE format('SELECT ARRAY(SELECT ROW(n.org_id, n.memory_id, n.distance)'
+        '::mnemo._neighbour FROM mnemo.%I($1, $2) AS n LIMIT $3)', p_function
+    ) INTO v_batch USING p_org_id, p_embedding, p_step;
+    PERFORM set_config('hnsw.ef_search', v_breadth, true);
+    IF v_iterative IS NOT NULL THEN
+        PERFORM set_config('hnsw.iterative_scan', v_iterative, true);
+    END IF;
+    RETURN v_batch;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._index_batch(text, text, text, bigint, bigint) IS
+    'The first p_step records that a function of a model reads from its index, hnsw.ef_search being '
+    'at least p_breadth.';
+
 -- part: 517_semantic_lane.sql
 CREATE FUNCTION mnemo._nearest_of(
     p_model mnemo.vector_model,
@@ -10376,31 +10424,17 @@ CREATE FUNCTION mnemo._nearest_by_index(
 RETURNS mnemo._neighbour[]
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE
 SET search_path = pg_catalog, mnemo, pg_temp
--- The index is read in its order, whatever the planner thinks of sorting.
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET enable_sort = off
 SET jit = off
 AS $fn$
 DECLARE
-    v_iterative text := current_setting('hnsw.iterative_scan', true);
-    v_breadth text := current_setting('hnsw.ef_search', true);
     v_batch mnemo._neighbour[];
     v_found mnemo._neighbour[];
     v_step bigint := 2 * p_limit;
     v_share double precision;
 BEGIN
-    -- In force for this scan. An error undoes them with all else.
-    PERFORM set_config('hnsw.ef_search',
-        greatest(v_breadth::integer, least(p_limit, 1000))::text, true);
-    IF v_iterative IS NOT NULL THEN
-        PERFORM set_config('hnsw.iterative_scan', 'relaxed_order', true);
-    END IF;
     LOOP
-        EXECUTE format('SELECT ARRAY(SELECT ROW(n.org_id, n.memory_id, n.distance)'
-            '::mnemo._neighbour FROM mnemo.%I($1, $2) AS n LIMIT $3)',
-            '_vector_nearest_' || p_model.suffix
-        ) INTO v_batch USING p_org_id, p_embedding, v_step;
+        v_batch := mnemo._index_batch('_vector_nearest_' || p_model.suffix, p_org_id, p_embedding,
+            v_step, p_limit);
         v_found := ARRAY(
             SELECT b
               FROM unnest(v_batch) AS b
@@ -10417,10 +10451,6 @@ BEGIN
         -- Anew, and so far that it will probably do.
         v_step := greatest(2 * v_step, least(16 * v_step, 1.5 * p_limit / v_share));
     END LOOP;
-    PERFORM set_config('hnsw.ef_search', v_breadth, true);
-    IF v_iterative IS NOT NULL THEN
-        PERFORM set_config('hnsw.iterative_scan', v_iterative, true);
-    END IF;
     RETURN CASE WHEN cardinality(v_found) >= p_limit THEN v_found END;
 END
 $fn$;
@@ -16848,12 +16878,16 @@ CREATE TYPE mnemo._recall_input AS (
     agent_id text,
     asked_at timestamptz,
     reason text,
-    stale text
+    stale text,
+    embedding text,
+    model text,
+    semantic_threshold double precision
 );
 COMMENT ON TYPE mnemo._recall_input IS
     'A call of recall_plan or its kin, checked and filled in: audiences are the three that the agent '
-    'belongs to in its organisation, global, then those of agents that delegated to it; minimum is the least threshold allowed; reason is disabled or '
-    'blank_query where there is nothing to match, else NULL; stale is refuse or include.';
+    'belongs to in its organisation, global, then those of agents that delegated to it; minimum is '
+    'the least threshold allowed; reason is disabled or blank_query where there is nothing to match, '
+    'else NULL; stale is refuse or include; embedding NULL: by words alone.';
 
 CREATE FUNCTION mnemo._probe(
     p_call mnemo._recall_input,
@@ -18348,10 +18382,12 @@ CREATE FUNCTION mnemo._recall_call(
     p_guard text,
     p_context text,
     p_limit bigint,
-    p_stale text
+    p_stale text,
+    p_embedding text,
+    p_model text
 )
 RETURNS mnemo._recall_input
-LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE
 AS $fn$
 DECLARE
     v_who record := mnemo._enter(p_agent_id, p_org_id);
@@ -18377,6 +18413,10 @@ BEGIN
             p_query, v_call.threshold, v_call.minimum, v_call.guard, p_context, v_call.stale),
         mnemo._limit_problem(p_limit)
     );
+    IF v_problem.code IS NULL AND (p_embedding IS NOT NULL OR p_model IS NOT NULL) THEN
+        v_problem := mnemo._embedding_problem(p_embedding, p_model);
+        v_call.semantic_threshold := mnemo._setting_in(v_settings, 'semantic_threshold');
+    END IF;
     IF v_problem.code IS NOT NULL THEN
         PERFORM mnemo._raise_problem(v_problem);
     END IF;
@@ -18396,12 +18436,13 @@ BEGIN
         || mnemo._delegated_audiences(
             v_who.org_id, v_who.agent_id, p_context, statement_timestamp()),
         p_context, v_call.guard, v_call.threshold, v_call.minimum, p_limit, v_who.org_id, v_who.agent_id,
-        statement_timestamp(), NULL, v_call.stale
+        statement_timestamp(), NULL, v_call.stale, p_embedding, p_model,
+        v_call.semantic_threshold
     )::mnemo._recall_input;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._recall_call(
-    text, text, text, double precision, text, text, bigint, text
+    text, text, text, double precision, text, text, bigint, text, text, text
 ) IS
     'A call of recall_plan and its kin: who calls, mode, arguments with the settings filled in and '
     'checked.';
@@ -18481,11 +18522,12 @@ RETURNS TABLE (
     rank bigint,
     stale boolean
 )
-LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 1
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 1
 AS $fn$
 DECLARE
     v_read record := mnemo._guard(p_call.query);
     v_match record;
+    v_near record;
     v_refused record;
 BEGIN
     rank := 0;
@@ -18505,6 +18547,26 @@ BEGIN
             reason := CASE WHEN similarity = 1 THEN 'exact' ELSE 'similar' END;
             RETURN NEXT;
             CONTINUE;
+        END IF;
+        IF p_call.embedding IS NOT NULL THEN
+            FOR v_near IN
+                SELECT s.*
+                  FROM mnemo._semantic_plans(p_call, v_read.meaning, v_read.vals, v_read.names) AS s
+            LOOP
+                candidates_considered := v_match.considered + v_near.considered;
+                EXIT WHEN v_near.plan_id IS NULL;
+                org_id := v_near.org_id;
+                plan_id := v_near.plan_id;
+                similarity := v_near.similarity;
+                reason := 'semantic';
+                stale := p_call.stale = 'include'
+                    AND mnemo._is_stale(org_id, plan_id, p_call.asked_at);
+                RETURN NEXT;
+                rank := rank + 1;
+            END LOOP;
+            IF plan_id IS NOT NULL THEN
+                RETURN;
+            END IF;
         END IF;
         reason := 'none_similar';
         stale := false;
@@ -18530,7 +18592,15 @@ BEGIN
                     p_call, v_read.meaning, v_read.vals, v_read.names, p_identical) AS r;
             candidates_considered := greatest(candidates_considered, v_refused.considered);
         END IF;
-        IF v_refused.refused_plan_id IS NOT NULL THEN
+        IF v_refused.refused_plan_id IS NULL AND p_call.embedding IS NOT NULL THEN
+            v_refused := v_near;
+            stale := v_near.refused_stale;
+        END IF;
+        IF stale THEN
+            reason := 'stale';
+            near_miss := mnemo._stale_near_miss(v_refused.refused_org_id,
+                v_refused.refused_plan_id, v_refused.refused_similarity, p_call.asked_at);
+        ELSIF v_refused.refused_plan_id IS NOT NULL THEN
             reason := 'guarded';
             near_miss := mnemo._near_miss(v_refused.refused_org_id, v_refused.refused_plan_id,
                 v_refused.refused_similarity, p_call.query, p_call.guard);
@@ -18551,7 +18621,9 @@ CREATE FUNCTION mnemo.recall_plan(
     p_similarity_threshold double precision DEFAULT NULL,
     p_guard text DEFAULT NULL,
     p_context text DEFAULT NULL,
-    p_stale text DEFAULT 'refuse'
+    p_stale text DEFAULT 'refuse',
+    p_embedding text DEFAULT NULL,
+    p_model text DEFAULT NULL
 )
 RETURNS TABLE (
     hit boolean,
@@ -18570,14 +18642,14 @@ RETURNS TABLE (
     near_miss jsonb,
     stale boolean
 )
-LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 1
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 1
 SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_call mnemo._recall_input := mnemo._recall_call(
         p_query, p_agent_id, p_org_id, p_similarity_threshold, p_guard, p_context, 1,
-        p_stale);
+        p_stale, p_embedding, p_model);
     v_same mnemo._plan_answer;
     v_identical boolean;
 BEGIN
@@ -18616,7 +18688,7 @@ BEGIN
 END
 $fn$;
 COMMENT ON FUNCTION mnemo.recall_plan(
-    text, text, text, double precision, text, text, text
+    text, text, text, double precision, text, text, text, text, text
 ) IS
     'RECALL_PLAN: the plan to replay for p_query: the one with the highest Jaccard similarity of '
     'signatures of all live plans that the acting agent may read and that were remembered with the '
@@ -18629,9 +18701,13 @@ COMMENT ON FUNCTION mnemo.recall_plan(
     'guarded (near_miss names a plan that does and the differences that forbid it), stale (the plans '
     'that would do cite a chunk that changed since: near_miss names the best and up to ten of the '
     'chunks), disabled (experience memory is off), blank_query. p_stale: refuse passes stale plans '
-    'over, include lets them win like others; stale says that the hit, or the near miss, is one. candidates_considered: plans that were scored. '
-    'p_similarity_threshold: NULL for the setting, else from minimum_threshold to 1. Reads only. Errors: 42501 no '
-    'access; 22023 bad argument; 54000 over a limit. After DocTrace (arXiv 2606.10921).';
+    'over, include lets them win like others; stale says that the hit, or the near miss, is one. '
+    'p_embedding, made of p_query by p_model (NULL: the only one): where words give no hit, the plan '
+    'with the nearest embedding is one from the setting semantic_threshold on, under the same guard, '
+    'context and visibility; its reason is semantic, its similarity the cosine. '
+    'candidates_considered: plans that were scored. p_similarity_threshold: NULL for the setting, '
+    'else from minimum_threshold to 1. Reads only. Errors: 42501 no access; 22023 bad argument; 54000 '
+    'over a limit; 55000 embedding given but not enabled. After DocTrace (arXiv 2606.10921).';
 
 CREATE FUNCTION mnemo.recall_plans(
     p_query text,
@@ -18641,7 +18717,9 @@ CREATE FUNCTION mnemo.recall_plans(
     p_guard text DEFAULT NULL,
     p_context text DEFAULT NULL,
     p_limit bigint DEFAULT 5,
-    p_stale text DEFAULT 'refuse'
+    p_stale text DEFAULT 'refuse',
+    p_embedding text DEFAULT NULL,
+    p_model text DEFAULT NULL
 )
 RETURNS TABLE (
     hit boolean,
@@ -18661,14 +18739,14 @@ RETURNS TABLE (
     rank bigint,
     stale boolean
 )
-LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 5
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 5
 SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_call mnemo._recall_input := mnemo._recall_call(
         p_query, p_agent_id, p_org_id, p_similarity_threshold, p_guard, p_context, p_limit,
-        p_stale);
+        p_stale, p_embedding, p_model);
 BEGIN
     IF v_call.reason IS NOT NULL THEN
         RETURN;
@@ -18683,7 +18761,7 @@ BEGIN
 END
 $fn$;
 COMMENT ON FUNCTION mnemo.recall_plans(
-    text, text, text, double precision, text, text, bigint, text
+    text, text, text, double precision, text, text, bigint, text, text, text
 ) IS
     'The best p_limit (1 to 1000) plans for p_query, by the rules and in the order of '
     'mnemo.recall_plan; rank from 1. No rows on a miss. Reads only. Errors: those of '
@@ -19340,6 +19418,440 @@ COMMENT ON FUNCTION mnemo.list_plans(bigint, uuid, text, text) IS
     'aside. p_limit: 1 to 1000. p_after: id of the last row of the page before, NULL for the first '
     'page. Errors: 42501 no access; 22023 bad limit.';
 
+-- part: 675_near_plans.sql
+-- Plans near a question by their embeddings: for questions that words do not answer. What words ask of
+-- a plan (who may see it, context, life, guard) is asked of these too, by the same functions.
+
+CREATE FUNCTION mnemo._few_plans(
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz,
+    p_most bigint
+)
+RETURNS boolean
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+BEGIN
+    -- From the indexes of memory alone; those whose time has come count too.
+    RETURN (
+        SELECT count(*)
+          FROM (
+            (SELECT
+               FROM mnemo.memory AS m
+              WHERE m.org_id = p_org_id AND m.origin_org_id = p_org_id AND m.agent_id = p_agent_id
+                AND m.deleted_at IS NULL AND m.tags @> ARRAY['__experience_plan__']
+              LIMIT p_most + 1)
+            UNION ALL
+            (SELECT
+               FROM mnemo.memory AS m
+              WHERE m.org_id = p_org_id AND m.scope = 'public' AND m.scope IN ('public', 'global')
+                AND m.deleted_at IS NULL AND m.tags @> ARRAY['__experience_plan__']
+              LIMIT p_most + 1)
+            UNION ALL
+            (SELECT
+               FROM mnemo.memory AS m
+              WHERE m.org_id = '*' AND m.scope = 'global' AND m.scope IN ('public', 'global')
+                AND m.deleted_at IS NULL AND m.tags @> ARRAY['__experience_plan__']
+              LIMIT p_most + 1)
+            UNION ALL
+            (SELECT
+               FROM mnemo.acl AS a
+              WHERE a.org_id = p_org_id AND a.agent_id = p_agent_id
+              LIMIT p_most + 1)
+            UNION ALL
+            (SELECT
+               FROM mnemo.memory AS m
+              WHERE EXISTS (
+                    SELECT FROM mnemo.delegation AS d
+                     WHERE d.org_id = p_org_id AND d.to_agent_id = p_agent_id
+                       AND d.revoked_at IS NULL AND coalesce(d.expires_at, 'infinity') > p_now)
+                AND m.org_id = p_org_id AND m.deleted_at IS NULL
+                AND m.tags @> ARRAY['__experience_plan__']
+              LIMIT p_most + 1)
+            LIMIT p_most + 1
+          ) AS x
+    ) <= p_most;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._few_plans(text, text, timestamptz, bigint) IS
+    'Whether the agent sees p_most plans at most. To whom something is delegated, those of the whole '
+    'organisation count.';
+
+CREATE FUNCTION mnemo._visible_plan_ids(
+    p_call mnemo._recall_input,
+    OUT ids uuid[],
+    OUT global_ids uuid[]
+)
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+BEGIN
+    SELECT array_agg(m.id) FILTER (WHERE m.org_id <> '*'),
+           array_agg(m.id) FILTER (WHERE m.org_id = '*')
+      INTO ids, global_ids
+      FROM mnemo._visible(p_call.org_id, p_call.agent_id, p_call.asked_at) AS m
+     WHERE m.tags @> ARRAY['__experience_plan__'];
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._visible_plan_ids(mnemo._recall_input) IS
+    'Every plan that the agent may read, of whatever context.';
+
+CREATE FUNCTION mnemo._guarded_plan_ids(
+    p_call mnemo._recall_input,
+    p_meaning bigint,
+    p_values bigint,
+    OUT ids uuid[],
+    OUT global_ids uuid[]
+)
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+DECLARE
+    -- The keys of every size that there is.
+    v_probe record := mnemo._probe(p_call, 0.00001, p_meaning # p_values);
+BEGIN
+    SELECT array_agg(s.plan_id) FILTER (WHERE s.org_id <> '*'),
+           array_agg(s.plan_id) FILTER (WHERE s.org_id = '*')
+      INTO ids, global_ids
+      FROM (
+        SELECT k.* FROM mnemo.plan_signature AS k WHERE k.keys && v_probe.keys OFFSET 0
+      ) AS s
+     WHERE (s.org_id = p_call.org_id OR s.org_id = '*') AND s.audience = ANY (p_call.audiences)
+       AND s.guard_meaning = p_meaning AND s.guard_values = p_values;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._guarded_plan_ids(mnemo._recall_input, bigint, bigint) IS
+    'The plans of the caller''s audiences with this guard, which is not the empty one.';
+
+CREATE FUNCTION mnemo._judged_plans(
+    p_call mnemo._recall_input,
+    p_near mnemo._neighbour[],
+    p_meaning bigint,
+    p_values bigint,
+    p_names text[]
+)
+RETURNS TABLE (
+    org_id text,
+    plan_id uuid,
+    similarity double precision,
+    agrees boolean,
+    stale boolean,
+    outcome_score double precision,
+    created_at timestamptz
+)
+LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 5
+SET search_path = pg_catalog, mnemo, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+BEGIN
+    RETURN QUERY
+    SELECT s.org_id, s.plan_id, n.similarity, g.agrees,
+           g.agrees AND p_call.stale = 'refuse'
+           AND mnemo._is_stale(s.org_id, s.plan_id, p_call.asked_at),
+           s.outcome_score, s.created_at
+      FROM (
+        SELECT DISTINCT u.org_id, u.id, mnemo._round_score(1 - u.distance) AS similarity
+          FROM unnest(p_near) AS u
+         WHERE mnemo._round_score(1 - u.distance) >= p_call.semantic_threshold
+      ) AS n
+      CROSS JOIN LATERAL (
+        SELECT k.*
+          FROM mnemo.plan_signature AS k
+         WHERE k.org_id = n.org_id AND k.plan_id = n.id AND k.audience = ANY (p_call.audiences)
+        OFFSET 0
+      ) AS s
+      CROSS JOIN LATERAL mnemo._counts(
+            s.org_id, s.plan_id, p_call.asked_at, s.audience = ANY (p_call.audiences[5:]),
+            s.audience, p_call.agent_id, p_call.context)
+      CROSS JOIN LATERAL (
+        SELECT mnemo._agrees(
+                s, p_call.guard, p_meaning, p_values, p_names, p_call.signature) AS agrees
+      ) AS g
+     WHERE s.context IS NOT DISTINCT FROM p_call.context
+       AND (s.expires_at IS NULL OR s.expires_at > p_call.asked_at);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._judged_plans(
+    mnemo._recall_input, mnemo._neighbour[], bigint, bigint, text[]
+) IS
+    'Those of these plans that reach semantic_threshold and that recall may look at: live, of the '
+    'caller''s audiences and context; whether the guard agrees, and whether they are stale and the '
+    'call refuses that.';
+
+-- part: 676_semantic_plans.sql
+CREATE FUNCTION mnemo._near_plans_by_index(
+    p_call mnemo._recall_input,
+    p_model mnemo.vector_model,
+    p_meaning bigint,
+    p_values bigint,
+    p_names text[],
+    p_total double precision,
+    OUT near mnemo._neighbour[],
+    OUT complete boolean
+)
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_step bigint := 2 * p_call.row_limit + 8;
+    v_last double precision;
+    v_worst double precision;
+    v_found bigint;
+    v_share double precision;
+BEGIN
+    LOOP
+        near := mnemo._index_batch('_vector_plannearest_' || p_model.suffix, p_call.org_id,
+            p_call.embedding, v_step, p_call.row_limit);
+        SELECT mnemo._round_score(1 - max(n.distance)) INTO v_last FROM unnest(near) AS n;
+        SELECT count(*), min(j.similarity)
+          INTO v_found, v_worst
+          FROM (
+            SELECT o.similarity
+              FROM mnemo._judged_plans(p_call, near, p_meaning, p_values, p_names) AS o
+             WHERE o.agrees AND NOT o.stale
+             ORDER BY o.similarity DESC
+             LIMIT p_call.row_limit
+          ) AS j;
+        -- What comes after is farther than the threshold, or than enough hits. Among equals others
+        -- may win; but one question may have been remembered very often.
+        complete := coalesce(v_last < p_call.semantic_threshold
+            OR v_found = p_call.row_limit AND (v_last < v_worst OR v_step >= 500), false);
+        v_share := greatest(v_found, 0.5) / v_step;
+        -- As _nearest_by_index weighs it.
+        EXIT WHEN complete OR cardinality(near) < v_step
+            OR v_found < p_call.row_limit AND 50 * p_call.row_limit / v_share > p_total * (1 + 5 * v_share);
+        v_step := 4 * v_step;
+    END LOOP;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._near_plans_by_index(
+    mnemo._recall_input, mnemo.vector_model, bigint, bigint, text[], double precision
+) IS
+    'The plans nearest to the question, those of others too, from the index as far as it is worth '
+    'reading. complete: no hit is missing, as far as an approximate index knows.';
+
+CREATE FUNCTION mnemo._near_plans_exactly(
+    p_call mnemo._recall_input,
+    p_model mnemo.vector_model,
+    p_meaning bigint,
+    p_values bigint,
+    p_few boolean
+)
+RETURNS mnemo._neighbour[]
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+SET enable_seqscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+SET jit = off
+AS $fn$
+DECLARE
+    v_ids record;
+    v_near mnemo._neighbour[];
+BEGIN
+    -- Thousands of plans made from one template are near, and few of them have the values asked for.
+    IF NOT p_few AND p_call.guard = 'strict' AND p_meaning # p_values <> 0 THEN
+        v_ids := mnemo._guarded_plan_ids(p_call, p_meaning, p_values);
+    ELSE
+        v_ids := mnemo._visible_plan_ids(p_call);
+    END IF;
+    EXECUTE format(
+        'SELECT array_agg(ROW(n.org_id, n.memory_id, n.distance)::mnemo._neighbour)'
+        '  FROM ('
+        '    SELECT $1 AS org_id, d.memory_id, d.distance FROM mnemo.%1$I($1, $2, $4) AS d'
+        '    UNION ALL'
+        '    SELECT ''*'', d.memory_id, d.distance FROM mnemo.%1$I(''*'', $3, $4) AS d'
+        '  ) AS n'
+        ' WHERE mnemo._round_score(1 - n.distance) >= $5',
+        '_vector_plandistances_' || p_model.suffix
+    ) INTO v_near USING p_call.org_id, v_ids.ids, v_ids.global_ids, p_call.embedding,
+        p_call.semantic_threshold;
+    RETURN v_near;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._near_plans_exactly(
+    mnemo._recall_input, mnemo.vector_model, bigint, bigint, boolean
+) IS
+    'Every plan within semantic_threshold that the agent may read, by a look at each; of many, with '
+    'guard strict and something in it, those alone that have the same. p_few: the agent sees few.';
+
+CREATE FUNCTION mnemo._near_plans(
+    p_call mnemo._recall_input,
+    p_meaning bigint,
+    p_values bigint,
+    p_names text[]
+)
+RETURNS TABLE (
+    org_id text,
+    plan_id uuid,
+    similarity double precision,
+    agrees boolean,
+    stale boolean,
+    outcome_score double precision,
+    created_at timestamptz
+)
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 5
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_model mnemo.vector_model := mnemo._model_of(p_call.model);
+    v_total double precision := coalesce((
+        SELECT greatest(c.reltuples, 0)
+          FROM pg_class AS c
+         WHERE c.oid = to_regclass('mnemo.' || mnemo._vector_table(v_model, true))
+    ), 0);
+    v_few boolean := mnemo._few_plans(p_call.org_id, p_call.agent_id, p_call.asked_at,
+        least(greatest(1000, sqrt(p_call.row_limit * v_total)), 20000)::bigint);
+    v_near mnemo._neighbour[] := '{}';
+    v_complete boolean := false;
+BEGIN
+    IF NOT v_few AND to_regclass(
+            format('mnemo.%s_embedding_idx', mnemo._vector_table(v_model, true))) IS NOT NULL
+    THEN
+        SELECT i.near, i.complete INTO v_near, v_complete
+          FROM mnemo._near_plans_by_index(
+                p_call, v_model, p_meaning, p_values, p_names, v_total) AS i;
+    END IF;
+    IF NOT v_complete THEN
+        v_near := v_near
+            || mnemo._near_plans_exactly(p_call, v_model, p_meaning, p_values, v_few);
+    END IF;
+    RETURN QUERY
+    SELECT j.* FROM mnemo._judged_plans(p_call, v_near, p_meaning, p_values, p_names) AS j;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._near_plans(mnemo._recall_input, bigint, bigint, text[]) IS
+    'What _judged_plans says of the plans near the question: the best hits are among them. Exact '
+    'where the agent sees few plans, or where the index ends too early.';
+
+CREATE FUNCTION mnemo._semantic_plans(
+    p_call mnemo._recall_input,
+    p_meaning bigint,
+    p_values bigint,
+    p_names text[]
+)
+RETURNS TABLE (
+    org_id text,
+    plan_id uuid,
+    similarity double precision,
+    considered bigint,
+    refused_org_id text,
+    refused_plan_id uuid,
+    refused_similarity double precision,
+    refused_stale boolean
+)
+LANGUAGE sql STABLE PARALLEL UNSAFE ROWS 5
+BEGIN ATOMIC
+    WITH judged AS MATERIALIZED (
+        SELECT j.* FROM mnemo._near_plans(p_call, p_meaning, p_values, p_names) AS j
+    ), best AS (
+        SELECT j.*
+          FROM judged AS j
+         WHERE j.agrees AND NOT j.stale
+         ORDER BY j.similarity DESC, j.org_id = '*', j.outcome_score DESC, j.created_at DESC,
+                  j.plan_id DESC
+         LIMIT (p_call).row_limit
+    ), refused AS (
+        SELECT j.org_id, j.plan_id, j.similarity, j.stale
+          FROM judged AS j
+         WHERE NOT EXISTS (SELECT FROM best)
+         ORDER BY j.stale DESC, j.similarity DESC, j.org_id = '*', j.outcome_score DESC, j.created_at DESC,
+                  j.plan_id DESC
+         LIMIT 1
+    )
+    SELECT b.org_id, b.plan_id, b.similarity, (SELECT count(*) FROM judged),
+           r.org_id, r.plan_id, r.similarity, coalesce(r.stale, false)
+      -- At least one row.
+      FROM (SELECT) AS one
+      LEFT JOIN best AS b ON true
+      LEFT JOIN refused AS r ON true
+     ORDER BY b.similarity DESC, b.org_id = '*', b.outcome_score DESC, b.created_at DESC,
+              b.plan_id DESC;
+END;
+COMMENT ON FUNCTION mnemo._semantic_plans(mnemo._recall_input, bigint, bigint, text[]) IS
+    'As _match_plans, by embeddings: similarity is the cosine, at least semantic_threshold. For '
+    'questions that words do not answer. refused: without a hit the best that is stale, else the best '
+    'that the guard refuses.';
+
+-- part: 677_explain_near.sql
+CREATE FUNCTION mnemo._explain_near(
+    p_call mnemo._recall_input
+)
+RETURNS TABLE (
+    rank bigint,
+    id uuid,
+    query text,
+    similarity double precision,
+    outcome_score double precision,
+    shared_tokens text[],
+    only_asked text[],
+    only_stored text[],
+    guard_differences text[],
+    state text,
+    threshold double precision,
+    verdict text,
+    cosine double precision
+)
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 20
+SET search_path = pg_catalog, mnemo, pg_temp
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+DECLARE
+    v_read record := mnemo._guard(p_call.query);
+BEGIN
+    p_call.row_limit := 20;
+    RETURN QUERY
+    WITH ranked AS (
+        SELECT n.*,
+               row_number() OVER (
+                   ORDER BY n.similarity DESC, n.org_id = '*', n.outcome_score DESC,
+                            n.created_at DESC, n.plan_id DESC
+               ) AS place
+          FROM mnemo._near_plans(p_call, v_read.meaning, v_read.vals, v_read.names) AS n
+    ), nearest AS (
+        SELECT r.*, m.content, m.consolidation_state,
+               mnemo._text_list(mnemo._payload(m) -> 'signature_tokens') AS signature
+          FROM ranked AS r
+          JOIN mnemo.memory AS m ON m.org_id = r.org_id AND m.id = r.plan_id
+         WHERE r.place <= 20 OR r.place = (SELECT min(f.place) FROM ranked AS f WHERE f.agrees AND NOT f.stale)
+    )
+    SELECT o.place, o.plan_id, o.content, mnemo._jaccard(o.signature, p_call.signature),
+           o.outcome_score,
+           ARRAY(SELECT t.token FROM unnest(o.signature) AS t(token)
+                  WHERE t.token = ANY (p_call.signature)),
+           ARRAY(SELECT t.token FROM unnest(p_call.signature) AS t(token)
+                  WHERE t.token <> ALL (o.signature)),
+           ARRAY(SELECT t.token FROM unnest(o.signature) AS t(token)
+                  WHERE t.token <> ALL (p_call.signature)),
+           mnemo._guard_differences(p_call.query, o.content, p_call.guard),
+           o.consolidation_state, p_call.threshold,
+           CASE WHEN NOT o.agrees THEN 'guarded'
+                WHEN o.stale THEN 'stale'
+                WHEN o.place = min(o.place) FILTER (WHERE o.agrees AND NOT o.stale) OVER ()
+                THEN 'replayed'
+                ELSE 'outranked' END,
+           o.similarity
+      FROM nearest AS o
+     ORDER BY o.place;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._explain_near(mnemo._recall_input) IS
+    'As _explain_candidates, by embeddings: the 20 nearest plans at or above semantic_threshold, and '
+    'the one that is replayed.';
+
 -- part: 680_plan_view.sql
 CREATE FUNCTION mnemo._is_admin() RETURNS boolean
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
@@ -19574,7 +20086,9 @@ CREATE FUNCTION mnemo.explain_recall_plan(
     p_similarity_threshold double precision DEFAULT NULL,
     p_guard text DEFAULT NULL,
     p_context text DEFAULT NULL,
-    p_stale text DEFAULT 'refuse'
+    p_stale text DEFAULT 'refuse',
+    p_embedding text DEFAULT NULL,
+    p_model text DEFAULT NULL
 )
 RETURNS TABLE (
     rank bigint,
@@ -19588,21 +20102,38 @@ RETURNS TABLE (
     guard_differences text[],
     state text,
     threshold double precision,
-    verdict text
+    verdict text,
+    cosine double precision
 )
-LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 20
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 20
 SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_call mnemo._recall_input := mnemo._recall_call(
         p_query, p_agent_id, p_org_id, p_similarity_threshold, p_guard, p_context, 1,
-        p_stale);
+        p_stale, p_embedding, p_model);
 BEGIN
     IF v_call.reason IS NULL THEN
         RETURN QUERY
-        SELECT e.*
-          FROM mnemo._explain_candidates(v_call, least(v_call.threshold, v_call.minimum)) AS e;
+        WITH words AS MATERIALIZED (
+            SELECT e.*
+              FROM mnemo._explain_candidates(v_call, least(v_call.threshold, v_call.minimum)) AS e
+        ), near AS MATERIALIZED (
+            -- Where words find a plan nobody looks at vectors.
+            SELECT n.*
+              FROM mnemo._explain_near(v_call) AS n
+             WHERE v_call.embedding IS NOT NULL
+               AND NOT EXISTS (SELECT FROM words AS w WHERE w.verdict = 'replayed')
+        )
+        SELECT n.* FROM near AS n
+        UNION ALL
+        SELECT row_number() OVER (ORDER BY w.rank) + (SELECT count(*) FROM near), w.id, w.query,
+               w.similarity, w.outcome_score, w.shared_tokens, w.only_asked, w.only_stored,
+               w.guard_differences, w.state, w.threshold, w.verdict, NULL
+          FROM words AS w
+         WHERE w.id <> ALL (ARRAY(SELECT n.id FROM near AS n))
+         ORDER BY 1;
         IF FOUND THEN
             RETURN;
         END IF;
@@ -19613,7 +20144,7 @@ BEGIN
 END
 $fn$;
 COMMENT ON FUNCTION mnemo.explain_recall_plan(
-    text, text, text, double precision, text, text, text
+    text, text, text, double precision, text, text, text, text, text
 ) IS
     'Why mnemo.recall_plan answers as it does: the up to 20 nearest live plans that the acting agent '
     'may read and that have the same context, from minimum_threshold on, and the one that is '
@@ -19621,7 +20152,8 @@ COMMENT ON FUNCTION mnemo.explain_recall_plan(
     'only_asked and only_stored compare the signatures; guard_differences says in words what the '
     'guard holds against the plan; state is its consolidation state. verdict: replayed (what '
     'recall_plan returns), outranked (a better one is there), guarded, stale (a chunk that it cites '
-    'changed; not with p_stale include), below_threshold. Without any '
+    'changed; not with p_stale include), below_threshold. Where words give no hit and p_embedding is '
+    'given, the plans that it finds come first, with their cosine, which is NULL else. Without any '
     'candidate one row with id NULL and the verdict none_similar, disabled or blank_query. Reads '
     'only; slower than recall_plan, because it looks far below the threshold. Errors: those of '
     'mnemo.recall_plan.';
@@ -22667,7 +23199,7 @@ COMMENT ON TYPE mnemo._retrieval_rules IS 'The numbers of mnemo._retrieval_rules
 CREATE FUNCTION mnemo._retrieval_rules()
 RETURNS mnemo._retrieval_rules
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN ROW(64, 64, 60, 2, 0.5, 0.41, 0.12, 0.6, 0.7, 0.5, 0.5, 0.3, 1.3, 0.3, 0.7)
+RETURN ROW(48, 40, 60, 2, 0.5, 0.41, 0.12, 0.6, 0.7, 0.5, 0.5, 0.3, 1.3, 0.3, 0.7)
     ::mnemo._retrieval_rules;
 COMMENT ON FUNCTION mnemo._retrieval_rules() IS
     'The numbers by which plans are executed. list_cap: entries read of each list; candidates: '

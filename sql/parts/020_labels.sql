@@ -52,7 +52,8 @@ RETURN CASE p_set
     WHEN 'guard' THEN ARRAY['strict', 'meaning', 'off']
     WHEN 'stale_mode' THEN ARRAY['refuse', 'include']
     WHEN 'recall_reason' THEN ARRAY[
-        'exact', 'similar', 'none_similar', 'guarded', 'stale', 'disabled', 'blank_query'
+        'exact', 'similar', 'semantic', 'none_similar', 'guarded', 'stale', 'disabled',
+        'blank_query'
     ]
     WHEN 'verdict' THEN ARRAY[
         'replayed', 'outranked', 'guarded', 'stale', 'below_threshold', 'none_similar',

@@ -140,3 +140,44 @@ $fn$;
 COMMENT ON FUNCTION mnemo._few_visible(text, text, timestamptz, bigint) IS
     'Whether the agent sees p_most memories at most, plans aside. To whom something is delegated, '
     'those of the whole organisation count.';
+
+CREATE FUNCTION mnemo._index_batch(
+    p_function text,
+    p_org_id text,
+    p_embedding text,
+    p_step bigint,
+    p_breadth bigint
+)
+RETURNS mnemo._neighbour[]
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+-- The index is read in its order, whatever the planner thinks of sorting.
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+SET enable_sort = off
+SET jit = off
+AS $fn$
+DECLARE
+    v_iterative text := current_setting('hnsw.iterative_scan', true);
+    v_breadth text := current_setting('hnsw.ef_search', true);
+    v_batch mnemo._neighbour[];
+BEGIN
+    -- In force for this scan. An error undoes them with all else.
+    PERFORM set_config('hnsw.ef_search',
+        greatest(v_breadth::integer, least(p_breadth, 1000))::text, true);
+    IF v_iterative IS NOT NULL THEN
+        PERFORM set_config('hnsw.iterative_scan', 'relaxed_order', true);
+    END IF;
+    EXECUTE format('SELECT ARRAY(SELECT ROW(n.org_id, n.memory_id, n.distance)'
+        '::mnemo._neighbour FROM mnemo.%I($1, $2) AS n LIMIT $3)', p_function
+    ) INTO v_batch USING p_org_id, p_embedding, p_step;
+    PERFORM set_config('hnsw.ef_search', v_breadth, true);
+    IF v_iterative IS NOT NULL THEN
+        PERFORM set_config('hnsw.iterative_scan', v_iterative, true);
+    END IF;
+    RETURN v_batch;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._index_batch(text, text, text, bigint, bigint) IS
+    'The first p_step records that a function of a model reads from its index, hnsw.ef_search being '
+    'at least p_breadth.';

@@ -94,31 +94,17 @@ CREATE FUNCTION mnemo._nearest_by_index(
 RETURNS mnemo._neighbour[]
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE
 SET search_path = pg_catalog, mnemo, pg_temp
--- The index is read in its order, whatever the planner thinks of sorting.
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET enable_sort = off
 SET jit = off
 AS $fn$
 DECLARE
-    v_iterative text := current_setting('hnsw.iterative_scan', true);
-    v_breadth text := current_setting('hnsw.ef_search', true);
     v_batch mnemo._neighbour[];
     v_found mnemo._neighbour[];
     v_step bigint := 2 * p_limit;
     v_share double precision;
 BEGIN
-    -- In force for this scan. An error undoes them with all else.
-    PERFORM set_config('hnsw.ef_search',
-        greatest(v_breadth::integer, least(p_limit, 1000))::text, true);
-    IF v_iterative IS NOT NULL THEN
-        PERFORM set_config('hnsw.iterative_scan', 'relaxed_order', true);
-    END IF;
     LOOP
-        EXECUTE format('SELECT ARRAY(SELECT ROW(n.org_id, n.memory_id, n.distance)'
-            '::mnemo._neighbour FROM mnemo.%I($1, $2) AS n LIMIT $3)',
-            '_vector_nearest_' || p_model.suffix
-        ) INTO v_batch USING p_org_id, p_embedding, v_step;
+        v_batch := mnemo._index_batch('_vector_nearest_' || p_model.suffix, p_org_id, p_embedding,
+            v_step, p_limit);
         v_found := ARRAY(
             SELECT b
               FROM unnest(v_batch) AS b
@@ -135,10 +121,6 @@ BEGIN
         -- Anew, and so far that it will probably do.
         v_step := greatest(2 * v_step, least(16 * v_step, 1.5 * p_limit / v_share));
     END LOOP;
-    PERFORM set_config('hnsw.ef_search', v_breadth, true);
-    IF v_iterative IS NOT NULL THEN
-        PERFORM set_config('hnsw.iterative_scan', v_iterative, true);
-    END IF;
     RETURN CASE WHEN cardinality(v_found) >= p_limit THEN v_found END;
 END
 $fn$;

@@ -12,12 +12,16 @@ CREATE TYPE mnemo._recall_input AS (
     agent_id text,
     asked_at timestamptz,
     reason text,
-    stale text
+    stale text,
+    embedding text,
+    model text,
+    semantic_threshold double precision
 );
 COMMENT ON TYPE mnemo._recall_input IS
     'A call of recall_plan or its kin, checked and filled in: audiences are the three that the agent '
-    'belongs to in its organisation, global, then those of agents that delegated to it; minimum is the least threshold allowed; reason is disabled or '
-    'blank_query where there is nothing to match, else NULL; stale is refuse or include.';
+    'belongs to in its organisation, global, then those of agents that delegated to it; minimum is '
+    'the least threshold allowed; reason is disabled or blank_query where there is nothing to match, '
+    'else NULL; stale is refuse or include; embedding NULL: by words alone.';
 
 CREATE FUNCTION mnemo._probe(
     p_call mnemo._recall_input,

@@ -43,10 +43,12 @@ CREATE FUNCTION mnemo._recall_call(
     p_guard text,
     p_context text,
     p_limit bigint,
-    p_stale text
+    p_stale text,
+    p_embedding text,
+    p_model text
 )
 RETURNS mnemo._recall_input
-LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE
 AS $fn$
 DECLARE
     v_who record := mnemo._enter(p_agent_id, p_org_id);
@@ -72,6 +74,10 @@ BEGIN
             p_query, v_call.threshold, v_call.minimum, v_call.guard, p_context, v_call.stale),
         mnemo._limit_problem(p_limit)
     );
+    IF v_problem.code IS NULL AND (p_embedding IS NOT NULL OR p_model IS NOT NULL) THEN
+        v_problem := mnemo._embedding_problem(p_embedding, p_model);
+        v_call.semantic_threshold := mnemo._setting_in(v_settings, 'semantic_threshold');
+    END IF;
     IF v_problem.code IS NOT NULL THEN
         PERFORM mnemo._raise_problem(v_problem);
     END IF;
@@ -91,12 +97,13 @@ BEGIN
         || mnemo._delegated_audiences(
             v_who.org_id, v_who.agent_id, p_context, statement_timestamp()),
         p_context, v_call.guard, v_call.threshold, v_call.minimum, p_limit, v_who.org_id, v_who.agent_id,
-        statement_timestamp(), NULL, v_call.stale
+        statement_timestamp(), NULL, v_call.stale, p_embedding, p_model,
+        v_call.semantic_threshold
     )::mnemo._recall_input;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._recall_call(
-    text, text, text, double precision, text, text, bigint, text
+    text, text, text, double precision, text, text, bigint, text, text, text
 ) IS
     'A call of recall_plan and its kin: who calls, mode, arguments with the settings filled in and '
     'checked.';

@@ -12,11 +12,12 @@ RETURNS TABLE (
     rank bigint,
     stale boolean
 )
-LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 1
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 1
 AS $fn$
 DECLARE
     v_read record := mnemo._guard(p_call.query);
     v_match record;
+    v_near record;
     v_refused record;
 BEGIN
     rank := 0;
@@ -36,6 +37,26 @@ BEGIN
             reason := CASE WHEN similarity = 1 THEN 'exact' ELSE 'similar' END;
             RETURN NEXT;
             CONTINUE;
+        END IF;
+        IF p_call.embedding IS NOT NULL THEN
+            FOR v_near IN
+                SELECT s.*
+                  FROM mnemo._semantic_plans(p_call, v_read.meaning, v_read.vals, v_read.names) AS s
+            LOOP
+                candidates_considered := v_match.considered + v_near.considered;
+                EXIT WHEN v_near.plan_id IS NULL;
+                org_id := v_near.org_id;
+                plan_id := v_near.plan_id;
+                similarity := v_near.similarity;
+                reason := 'semantic';
+                stale := p_call.stale = 'include'
+                    AND mnemo._is_stale(org_id, plan_id, p_call.asked_at);
+                RETURN NEXT;
+                rank := rank + 1;
+            END LOOP;
+            IF plan_id IS NOT NULL THEN
+                RETURN;
+            END IF;
         END IF;
         reason := 'none_similar';
         stale := false;
@@ -61,7 +82,15 @@ BEGIN
                     p_call, v_read.meaning, v_read.vals, v_read.names, p_identical) AS r;
             candidates_considered := greatest(candidates_considered, v_refused.considered);
         END IF;
-        IF v_refused.refused_plan_id IS NOT NULL THEN
+        IF v_refused.refused_plan_id IS NULL AND p_call.embedding IS NOT NULL THEN
+            v_refused := v_near;
+            stale := v_near.refused_stale;
+        END IF;
+        IF stale THEN
+            reason := 'stale';
+            near_miss := mnemo._stale_near_miss(v_refused.refused_org_id,
+                v_refused.refused_plan_id, v_refused.refused_similarity, p_call.asked_at);
+        ELSIF v_refused.refused_plan_id IS NOT NULL THEN
             reason := 'guarded';
             near_miss := mnemo._near_miss(v_refused.refused_org_id, v_refused.refused_plan_id,
                 v_refused.refused_similarity, p_call.query, p_call.guard);

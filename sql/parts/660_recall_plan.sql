@@ -5,7 +5,9 @@ CREATE FUNCTION mnemo.recall_plan(
     p_similarity_threshold double precision DEFAULT NULL,
     p_guard text DEFAULT NULL,
     p_context text DEFAULT NULL,
-    p_stale text DEFAULT 'refuse'
+    p_stale text DEFAULT 'refuse',
+    p_embedding text DEFAULT NULL,
+    p_model text DEFAULT NULL
 )
 RETURNS TABLE (
     hit boolean,
@@ -24,14 +26,14 @@ RETURNS TABLE (
     near_miss jsonb,
     stale boolean
 )
-LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 1
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 1
 SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_call mnemo._recall_input := mnemo._recall_call(
         p_query, p_agent_id, p_org_id, p_similarity_threshold, p_guard, p_context, 1,
-        p_stale);
+        p_stale, p_embedding, p_model);
     v_same mnemo._plan_answer;
     v_identical boolean;
 BEGIN
@@ -70,7 +72,7 @@ BEGIN
 END
 $fn$;
 COMMENT ON FUNCTION mnemo.recall_plan(
-    text, text, text, double precision, text, text, text
+    text, text, text, double precision, text, text, text, text, text
 ) IS
     'RECALL_PLAN: the plan to replay for p_query: the one with the highest Jaccard similarity of '
     'signatures of all live plans that the acting agent may read and that were remembered with the '
@@ -83,9 +85,13 @@ COMMENT ON FUNCTION mnemo.recall_plan(
     'guarded (near_miss names a plan that does and the differences that forbid it), stale (the plans '
     'that would do cite a chunk that changed since: near_miss names the best and up to ten of the '
     'chunks), disabled (experience memory is off), blank_query. p_stale: refuse passes stale plans '
-    'over, include lets them win like others; stale says that the hit, or the near miss, is one. candidates_considered: plans that were scored. '
-    'p_similarity_threshold: NULL for the setting, else from minimum_threshold to 1. Reads only. Errors: 42501 no '
-    'access; 22023 bad argument; 54000 over a limit. After DocTrace (arXiv 2606.10921).';
+    'over, include lets them win like others; stale says that the hit, or the near miss, is one. '
+    'p_embedding, made of p_query by p_model (NULL: the only one): where words give no hit, the plan '
+    'with the nearest embedding is one from the setting semantic_threshold on, under the same guard, '
+    'context and visibility; its reason is semantic, its similarity the cosine. '
+    'candidates_considered: plans that were scored. p_similarity_threshold: NULL for the setting, '
+    'else from minimum_threshold to 1. Reads only. Errors: 42501 no access; 22023 bad argument; 54000 '
+    'over a limit; 55000 embedding given but not enabled. After DocTrace (arXiv 2606.10921).';
 
 CREATE FUNCTION mnemo.recall_plans(
     p_query text,
@@ -95,7 +101,9 @@ CREATE FUNCTION mnemo.recall_plans(
     p_guard text DEFAULT NULL,
     p_context text DEFAULT NULL,
     p_limit bigint DEFAULT 5,
-    p_stale text DEFAULT 'refuse'
+    p_stale text DEFAULT 'refuse',
+    p_embedding text DEFAULT NULL,
+    p_model text DEFAULT NULL
 )
 RETURNS TABLE (
     hit boolean,
@@ -115,14 +123,14 @@ RETURNS TABLE (
     rank bigint,
     stale boolean
 )
-LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 5
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 5
 SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_call mnemo._recall_input := mnemo._recall_call(
         p_query, p_agent_id, p_org_id, p_similarity_threshold, p_guard, p_context, p_limit,
-        p_stale);
+        p_stale, p_embedding, p_model);
 BEGIN
     IF v_call.reason IS NOT NULL THEN
         RETURN;
@@ -137,7 +145,7 @@ BEGIN
 END
 $fn$;
 COMMENT ON FUNCTION mnemo.recall_plans(
-    text, text, text, double precision, text, text, bigint, text
+    text, text, text, double precision, text, text, bigint, text, text, text
 ) IS
     'The best p_limit (1 to 1000) plans for p_query, by the rules and in the order of '
     'mnemo.recall_plan; rank from 1. No rows on a miss. Reads only. Errors: those of '

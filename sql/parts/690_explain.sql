@@ -90,7 +90,9 @@ CREATE FUNCTION mnemo.explain_recall_plan(
     p_similarity_threshold double precision DEFAULT NULL,
     p_guard text DEFAULT NULL,
     p_context text DEFAULT NULL,
-    p_stale text DEFAULT 'refuse'
+    p_stale text DEFAULT 'refuse',
+    p_embedding text DEFAULT NULL,
+    p_model text DEFAULT NULL
 )
 RETURNS TABLE (
     rank bigint,
@@ -104,21 +106,38 @@ RETURNS TABLE (
     guard_differences text[],
     state text,
     threshold double precision,
-    verdict text
+    verdict text,
+    cosine double precision
 )
-LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 20
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 20
 SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_call mnemo._recall_input := mnemo._recall_call(
         p_query, p_agent_id, p_org_id, p_similarity_threshold, p_guard, p_context, 1,
-        p_stale);
+        p_stale, p_embedding, p_model);
 BEGIN
     IF v_call.reason IS NULL THEN
         RETURN QUERY
-        SELECT e.*
-          FROM mnemo._explain_candidates(v_call, least(v_call.threshold, v_call.minimum)) AS e;
+        WITH words AS MATERIALIZED (
+            SELECT e.*
+              FROM mnemo._explain_candidates(v_call, least(v_call.threshold, v_call.minimum)) AS e
+        ), near AS MATERIALIZED (
+            -- Where words find a plan nobody looks at vectors.
+            SELECT n.*
+              FROM mnemo._explain_near(v_call) AS n
+             WHERE v_call.embedding IS NOT NULL
+               AND NOT EXISTS (SELECT FROM words AS w WHERE w.verdict = 'replayed')
+        )
+        SELECT n.* FROM near AS n
+        UNION ALL
+        SELECT row_number() OVER (ORDER BY w.rank) + (SELECT count(*) FROM near), w.id, w.query,
+               w.similarity, w.outcome_score, w.shared_tokens, w.only_asked, w.only_stored,
+               w.guard_differences, w.state, w.threshold, w.verdict, NULL
+          FROM words AS w
+         WHERE w.id <> ALL (ARRAY(SELECT n.id FROM near AS n))
+         ORDER BY 1;
         IF FOUND THEN
             RETURN;
         END IF;
@@ -129,7 +148,7 @@ BEGIN
 END
 $fn$;
 COMMENT ON FUNCTION mnemo.explain_recall_plan(
-    text, text, text, double precision, text, text, text
+    text, text, text, double precision, text, text, text, text, text
 ) IS
     'Why mnemo.recall_plan answers as it does: the up to 20 nearest live plans that the acting agent '
     'may read and that have the same context, from minimum_threshold on, and the one that is '
@@ -137,7 +156,8 @@ COMMENT ON FUNCTION mnemo.explain_recall_plan(
     'only_asked and only_stored compare the signatures; guard_differences says in words what the '
     'guard holds against the plan; state is its consolidation state. verdict: replayed (what '
     'recall_plan returns), outranked (a better one is there), guarded, stale (a chunk that it cites '
-    'changed; not with p_stale include), below_threshold. Without any '
+    'changed; not with p_stale include), below_threshold. Where words give no hit and p_embedding is '
+    'given, the plans that it finds come first, with their cosine, which is NULL else. Without any '
     'candidate one row with id NULL and the verdict none_similar, disabled or blank_query. Reads '
     'only; slower than recall_plan, because it looks far below the threshold. Errors: those of '
     'mnemo.recall_plan.';

@@ -7,6 +7,7 @@ of two queries.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -43,6 +44,7 @@ class Plan:
     context: str | None = None
     query: str = ""
     reading: Reading = Reading()
+    vector: tuple[float, ...] | None = None
 
 
 @dataclass(slots=True)
@@ -188,3 +190,48 @@ def recall(
         reason, hits, refused, [Hit(plan.id, similarity) for plan, similarity in ranked],
         len(eligible),
     )  # fmt: skip
+
+
+def cosine(a: Sequence[float], b: Sequence[float]) -> float:
+    """To nine decimals, as mnemo_pg gives it."""
+    dot = sum(x * y for x, y in zip(a, b, strict=True))
+    return round(dot / (math.hypot(*a) * math.hypot(*b)), 9)
+
+
+def semantic(
+    plans: Iterable[Plan],
+    grants: Grants,
+    tokens: frozenset[str],
+    vector: Sequence[float],
+    *,
+    org_id: str,
+    agent_id: str,
+    threshold: float,
+    context: str | None,
+    now: datetime,
+    guard: str = "off",
+    reading: Reading = Reading(),
+) -> Answer:
+    """What `recall_plans` returns for an embedding where `recall` has no hit: the same plans under
+    the same guard, by the cosine of their vectors."""
+    ranked = sorted(
+        (
+            (plan, similarity)
+            for plan in plans
+            if plan.vector is not None
+            and plan.context == context
+            and is_live(plan, now)
+            and is_visible(plan, org_id, agent_id, grants, now)
+            for similarity in [cosine(vector, plan.vector)]
+            if similarity >= threshold
+        ),
+        key=lambda pair: order(*pair),
+        reverse=True,
+    )
+    hits, refused = [], []
+    for plan, similarity in ranked:
+        fits = agrees(guard, reading, tokens, plan.reading, plan.tokens)
+        (hits if fits else refused).append(Hit(plan.id, similarity))
+    reason = "semantic" if hits else "guarded" if refused else "none_similar"
+    near = [Hit(plan.id, similarity) for plan, similarity in ranked]
+    return Answer(reason, hits, refused, near, len(ranked))

@@ -31,7 +31,9 @@ READING = {
     "health", "retrieval_plan_result_key", "watch_statements", "plan_retrieval", "memory_map",
 }  # fmt: skip
 # They are part of no parallel plan, because they look at embeddings: that may change settings.
-UNSAFE = {"recall", "retrieval_plan_result_key"}
+UNSAFE = {
+    "recall", "recall_plan", "recall_plans", "explain_recall_plan", "retrieval_plan_result_key",
+}
 WRITING = {
     "configure", "grant_access", "revoke_access", "bind_role", "unbind_role",
     "remember", "forget", "share", "unshare", "delegate", "revoke_delegation", "remember_plan",
@@ -55,7 +57,7 @@ DYNAMIC = {
     "_make_vector_functions", "_drop_vector_functions", "_make_vector_table", "_make_vector_index",
     "_close_vectors", "disable_vectors", "_vector_problem", "_store_embeddings",
     "_drop_embeddings", "_embedding_page", "_import_embeddings", "_nearest_of",
-    "_nearest_exactly", "_nearest_by_index",
+    "_nearest_exactly", "_index_batch", "_near_plans_exactly",
     "watch_statements", "watch_table", "unwatch_table", "_chunk_table_changed",
 }  # fmt: skip
 # What parameters, results and columns are made of, for every driver to know.

@@ -1,0 +1,193 @@
+CREATE FUNCTION mnemo._near_plans_by_index(
+    p_call mnemo._recall_input,
+    p_model mnemo.vector_model,
+    p_meaning bigint,
+    p_values bigint,
+    p_names text[],
+    p_total double precision,
+    OUT near mnemo._neighbour[],
+    OUT complete boolean
+)
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_step bigint := 2 * p_call.row_limit + 8;
+    v_last double precision;
+    v_worst double precision;
+    v_found bigint;
+    v_share double precision;
+BEGIN
+    LOOP
+        near := mnemo._index_batch('_vector_plannearest_' || p_model.suffix, p_call.org_id,
+            p_call.embedding, v_step, p_call.row_limit);
+        SELECT mnemo._round_score(1 - max(n.distance)) INTO v_last FROM unnest(near) AS n;
+        SELECT count(*), min(j.similarity)
+          INTO v_found, v_worst
+          FROM (
+            SELECT o.similarity
+              FROM mnemo._judged_plans(p_call, near, p_meaning, p_values, p_names) AS o
+             WHERE o.agrees AND NOT o.stale
+             ORDER BY o.similarity DESC
+             LIMIT p_call.row_limit
+          ) AS j;
+        -- What comes after is farther than the threshold, or than enough hits. Among equals others
+        -- may win; but one question may have been remembered very often.
+        complete := coalesce(v_last < p_call.semantic_threshold
+            OR v_found = p_call.row_limit AND (v_last < v_worst OR v_step >= 500), false);
+        v_share := greatest(v_found, 0.5) / v_step;
+        -- As _nearest_by_index weighs it.
+        EXIT WHEN complete OR cardinality(near) < v_step
+            OR v_found < p_call.row_limit AND 50 * p_call.row_limit / v_share > p_total * (1 + 5 * v_share);
+        v_step := 4 * v_step;
+    END LOOP;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._near_plans_by_index(
+    mnemo._recall_input, mnemo.vector_model, bigint, bigint, text[], double precision
+) IS
+    'The plans nearest to the question, those of others too, from the index as far as it is worth '
+    'reading. complete: no hit is missing, as far as an approximate index knows.';
+
+CREATE FUNCTION mnemo._near_plans_exactly(
+    p_call mnemo._recall_input,
+    p_model mnemo.vector_model,
+    p_meaning bigint,
+    p_values bigint,
+    p_few boolean
+)
+RETURNS mnemo._neighbour[]
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+SET enable_seqscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+SET jit = off
+AS $fn$
+DECLARE
+    v_ids record;
+    v_near mnemo._neighbour[];
+BEGIN
+    -- Thousands of plans made from one template are near, and few of them have the values asked for.
+    IF NOT p_few AND p_call.guard = 'strict' AND p_meaning # p_values <> 0 THEN
+        v_ids := mnemo._guarded_plan_ids(p_call, p_meaning, p_values);
+    ELSE
+        v_ids := mnemo._visible_plan_ids(p_call);
+    END IF;
+    EXECUTE format(
+        'SELECT array_agg(ROW(n.org_id, n.memory_id, n.distance)::mnemo._neighbour)'
+        '  FROM ('
+        '    SELECT $1 AS org_id, d.memory_id, d.distance FROM mnemo.%1$I($1, $2, $4) AS d'
+        '    UNION ALL'
+        '    SELECT ''*'', d.memory_id, d.distance FROM mnemo.%1$I(''*'', $3, $4) AS d'
+        '  ) AS n'
+        ' WHERE mnemo._round_score(1 - n.distance) >= $5',
+        '_vector_plandistances_' || p_model.suffix
+    ) INTO v_near USING p_call.org_id, v_ids.ids, v_ids.global_ids, p_call.embedding,
+        p_call.semantic_threshold;
+    RETURN v_near;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._near_plans_exactly(
+    mnemo._recall_input, mnemo.vector_model, bigint, bigint, boolean
+) IS
+    'Every plan within semantic_threshold that the agent may read, by a look at each; of many, with '
+    'guard strict and something in it, those alone that have the same. p_few: the agent sees few.';
+
+CREATE FUNCTION mnemo._near_plans(
+    p_call mnemo._recall_input,
+    p_meaning bigint,
+    p_values bigint,
+    p_names text[]
+)
+RETURNS TABLE (
+    org_id text,
+    plan_id uuid,
+    similarity double precision,
+    agrees boolean,
+    stale boolean,
+    outcome_score double precision,
+    created_at timestamptz
+)
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 5
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_model mnemo.vector_model := mnemo._model_of(p_call.model);
+    v_total double precision := coalesce((
+        SELECT greatest(c.reltuples, 0)
+          FROM pg_class AS c
+         WHERE c.oid = to_regclass('mnemo.' || mnemo._vector_table(v_model, true))
+    ), 0);
+    v_few boolean := mnemo._few_plans(p_call.org_id, p_call.agent_id, p_call.asked_at,
+        least(greatest(1000, sqrt(p_call.row_limit * v_total)), 20000)::bigint);
+    v_near mnemo._neighbour[] := '{}';
+    v_complete boolean := false;
+BEGIN
+    IF NOT v_few AND to_regclass(
+            format('mnemo.%s_embedding_idx', mnemo._vector_table(v_model, true))) IS NOT NULL
+    THEN
+        SELECT i.near, i.complete INTO v_near, v_complete
+          FROM mnemo._near_plans_by_index(
+                p_call, v_model, p_meaning, p_values, p_names, v_total) AS i;
+    END IF;
+    IF NOT v_complete THEN
+        v_near := v_near
+            || mnemo._near_plans_exactly(p_call, v_model, p_meaning, p_values, v_few);
+    END IF;
+    RETURN QUERY
+    SELECT j.* FROM mnemo._judged_plans(p_call, v_near, p_meaning, p_values, p_names) AS j;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._near_plans(mnemo._recall_input, bigint, bigint, text[]) IS
+    'What _judged_plans says of the plans near the question: the best hits are among them. Exact '
+    'where the agent sees few plans, or where the index ends too early.';
+
+CREATE FUNCTION mnemo._semantic_plans(
+    p_call mnemo._recall_input,
+    p_meaning bigint,
+    p_values bigint,
+    p_names text[]
+)
+RETURNS TABLE (
+    org_id text,
+    plan_id uuid,
+    similarity double precision,
+    considered bigint,
+    refused_org_id text,
+    refused_plan_id uuid,
+    refused_similarity double precision,
+    refused_stale boolean
+)
+LANGUAGE sql STABLE PARALLEL UNSAFE ROWS 5
+BEGIN ATOMIC
+    WITH judged AS MATERIALIZED (
+        SELECT j.* FROM mnemo._near_plans(p_call, p_meaning, p_values, p_names) AS j
+    ), best AS (
+        SELECT j.*
+          FROM judged AS j
+         WHERE j.agrees AND NOT j.stale
+         ORDER BY j.similarity DESC, j.org_id = '*', j.outcome_score DESC, j.created_at DESC,
+                  j.plan_id DESC
+         LIMIT (p_call).row_limit
+    ), refused AS (
+        SELECT j.org_id, j.plan_id, j.similarity, j.stale
+          FROM judged AS j
+         WHERE NOT EXISTS (SELECT FROM best)
+         ORDER BY j.stale DESC, j.similarity DESC, j.org_id = '*', j.outcome_score DESC, j.created_at DESC,
+                  j.plan_id DESC
+         LIMIT 1
+    )
+    SELECT b.org_id, b.plan_id, b.similarity, (SELECT count(*) FROM judged),
+           r.org_id, r.plan_id, r.similarity, coalesce(r.stale, false)
+      -- At least one row.
+      FROM (SELECT) AS one
+      LEFT JOIN best AS b ON true
+      LEFT JOIN refused AS r ON true
+     ORDER BY b.similarity DESC, b.org_id = '*', b.outcome_score DESC, b.created_at DESC,
+              b.plan_id DESC;
+END;
+COMMENT ON FUNCTION mnemo._semantic_plans(mnemo._recall_input, bigint, bigint, text[]) IS
+    'As _match_plans, by embeddings: similarity is the cosine, at least semantic_threshold. For '
+    'questions that words do not answer. refused: without a hit the best that is stale, else the best '
+    'that the guard refuses.';
