@@ -664,6 +664,19 @@ def _delegations() -> Iterator[Case]:
     yield Case("delegations", {"agent_id": "carol"}, NO_ROWS)
 
 
+def _planning() -> Iterator[Case]:
+    """Texts to plan the retrieval of, and maps of memory."""
+    yield Case("plan_retrieval", {"text": None}, "22023", "p_text")
+    yield Case("plan_retrieval", {"text": "x" * 100_001}, "54000", "p_text")
+    for parameter in ("turn_id", "generation"):
+        for bad in (None, -1, -(2**63)):
+            yield Case("plan_retrieval", {parameter: bad}, "22023", f"p_{parameter}")
+    for moment in ("infinity", "-infinity", "10000-01-01 00:00+00"):
+        yield Case("plan_retrieval", {"now": moment}, "22023", "p_now")
+    for limit in (None, 0, -1, 1001, 2**63 - 1, -(2**63)):
+        yield Case("memory_map", {"limit": limit}, "22023", "p_limit")
+
+
 def _upkeep() -> Iterator[Case]:
     for limit in (None, 0, -1, 100_001, 2**63 - 1):
         yield Case("rebuild_signatures", {"limit": limit}, "22023", "p_limit")
@@ -679,6 +692,7 @@ def _upkeep() -> Iterator[Case]:
 
 
 CASES: list[Case] = [
+    *_planning(),
     *_names(), *_labels(), *_texts(), *_lists(), *_numbers(), *_times(), *_ids(), *_agents(),
     *_contents(), *_plans(), *_batches(), *_administration(), *_pure(), *_transfers(),
     *_chains(), *_writing(), *_forgetting(), *_delegations(), *_upkeep(),
