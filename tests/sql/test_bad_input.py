@@ -127,6 +127,8 @@ GOOD: dict[str, dict[str, Any]] = {
     "retrieval_plan_cache_key": {"plan": '{"turn_id": 0, "generation": 0}'},
     "retrieval_plan_result_key": {"plan": '{"turn_id": 0, "generation": 0}', "limit": 5},
     "plan_retrieval": {"text": "x"},
+    "retrieve": {"plan": '{"turn_id": 0, "generation": 0}'},
+    "explain_retrieval": {"plan": '{"turn_id": 0, "generation": 0}'},
     "memory_map": {},
     "rebuild_signatures": {},
     "enable_vectors": {"model": "m", "dimensions": 3},

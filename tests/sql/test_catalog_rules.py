@@ -29,10 +29,12 @@ READING = {
     "explain_recall_plan", "get_plan", "list_plans", "export_records", "read_events", "delegations",
     "history", "quarantined", "poisoning_rules", "verify_chain", "export_chain", "chain_heads",
     "health", "retrieval_plan_result_key", "watch_statements", "plan_retrieval", "memory_map",
+    "retrieve", "explain_retrieval",
 }  # fmt: skip
 # They are part of no parallel plan, because they look at embeddings: that may change settings.
 UNSAFE = {
     "recall", "recall_plan", "recall_plans", "explain_recall_plan", "retrieval_plan_result_key",
+    "retrieve", "explain_retrieval",
 }
 WRITING = {
     "configure", "grant_access", "revoke_access", "bind_role", "unbind_role",
