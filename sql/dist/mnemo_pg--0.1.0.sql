@@ -21772,6 +21772,7 @@ CREATE FUNCTION mnemo._known_heads(
 )
 RETURNS TABLE (term bigint, weight integer, subject text, kind text, more boolean)
 LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 16
+SET search_path = pg_catalog, mnemo, pg_temp
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
 SET enable_sort = off
@@ -21989,6 +21990,31 @@ RETURN nullif(array_to_string(
     ) || p_topics, ' '), '');
 COMMENT ON FUNCTION mnemo._planner_query(text[], text[]) IS
     'The words of names that are no topics, then the topics, as a query. NULL for none.';
+
+CREATE FUNCTION mnemo._planner_queries(
+    p_names text[],
+    p_topics text[],
+    p_asker text
+)
+RETURNS jsonb
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_both text := mnemo._planner_query(p_names, p_topics);
+    v_topics text := mnemo._planner_query('{}', p_topics);
+BEGIN
+    -- Who asks is told by a word that asks for nothing.
+    RETURN to_jsonb(array_remove(ARRAY[
+        coalesce(p_asker || ' ', '') || v_both,
+        nullif(v_topics, v_both),
+        mnemo._planner_query(p_names, '{}')
+    ], NULL));
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._planner_queries(text[], text[], text) IS
+    'The queries of a plan: names and topics, topics, names; in the first also the word p_asker, '
+    'by which the user means himself.';
 
 CREATE FUNCTION mnemo._planner_intent(
     p_plain text[],
@@ -22364,12 +22390,8 @@ BEGIN
         'entities', v_found.entities,
         'topics', to_jsonb(v_topics),
         'predicates', to_jsonb(v_predicates),
-        -- Who asks is told by a word that asks for nothing.
-        'lexical_queries', to_jsonb(array_remove(CASE WHEN v_names IS NULL AND v_pronoun IS NOT NULL
-            THEN ARRAY[v_pronoun || ' ' || mnemo._planner_query('{}', v_topics)]
-            ELSE ARRAY[
-                mnemo._planner_query(v_names, v_topics), mnemo._planner_query('{}', v_topics),
-                mnemo._planner_query(v_names, '{}')] END, NULL)),
+        'lexical_queries', mnemo._planner_queries(v_names, v_topics,
+            CASE WHEN v_subjects IS NULL THEN v_pronoun END),
         'subject_hint', CASE WHEN v_hint IS NOT NULL THEN v_subject END,
         'predicate_hint', v_hint,
         'temporal', CASE WHEN v_window.label IS NOT NULL THEN jsonb_build_object(
@@ -22448,7 +22470,7 @@ COMMENT ON FUNCTION mnemo.plan_retrieval(text, text, text, bigint, bigint, times
     'lists; words of other languages are topics. p_turn_id, p_generation: of the plan, from 0. '
     'p_now moves only the window and what is not valid or expired by then; NULL, the time of the '
     'transaction. Another NULL is refused. Errors: 42501 access; 22023 NULL, a negative number, a '
-    'time that is infinite or not before the year 10000; 54000 over 100,000 characters.';
+    'time that is infinite or not before the year 10,000; 54000 over 100,000 characters.';
 
 -- part: 720_memory_map.sql
 -- All that the map reads of an agent's own records: the heap would cost ten times as much. No other

@@ -26,6 +26,7 @@ CREATE FUNCTION mnemo._known_heads(
 )
 RETURNS TABLE (term bigint, weight integer, subject text, kind text, more boolean)
 LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 16
+SET search_path = pg_catalog, mnemo, pg_temp
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
 SET enable_sort = off

@@ -110,6 +110,31 @@ RETURN nullif(array_to_string(
 COMMENT ON FUNCTION mnemo._planner_query(text[], text[]) IS
     'The words of names that are no topics, then the topics, as a query. NULL for none.';
 
+CREATE FUNCTION mnemo._planner_queries(
+    p_names text[],
+    p_topics text[],
+    p_asker text
+)
+RETURNS jsonb
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_both text := mnemo._planner_query(p_names, p_topics);
+    v_topics text := mnemo._planner_query('{}', p_topics);
+BEGIN
+    -- Who asks is told by a word that asks for nothing.
+    RETURN to_jsonb(array_remove(ARRAY[
+        coalesce(p_asker || ' ', '') || v_both,
+        nullif(v_topics, v_both),
+        mnemo._planner_query(p_names, '{}')
+    ], NULL));
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._planner_queries(text[], text[], text) IS
+    'The queries of a plan: names and topics, topics, names; in the first also the word p_asker, '
+    'by which the user means himself.';
+
 CREATE FUNCTION mnemo._planner_intent(
     p_plain text[],
     p_person boolean,

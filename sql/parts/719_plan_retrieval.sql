@@ -112,12 +112,8 @@ BEGIN
         'entities', v_found.entities,
         'topics', to_jsonb(v_topics),
         'predicates', to_jsonb(v_predicates),
-        -- Who asks is told by a word that asks for nothing.
-        'lexical_queries', to_jsonb(array_remove(CASE WHEN v_names IS NULL AND v_pronoun IS NOT NULL
-            THEN ARRAY[v_pronoun || ' ' || mnemo._planner_query('{}', v_topics)]
-            ELSE ARRAY[
-                mnemo._planner_query(v_names, v_topics), mnemo._planner_query('{}', v_topics),
-                mnemo._planner_query(v_names, '{}')] END, NULL)),
+        'lexical_queries', mnemo._planner_queries(v_names, v_topics,
+            CASE WHEN v_subjects IS NULL THEN v_pronoun END),
         'subject_hint', CASE WHEN v_hint IS NOT NULL THEN v_subject END,
         'predicate_hint', v_hint,
         'temporal', CASE WHEN v_window.label IS NOT NULL THEN jsonb_build_object(
@@ -196,4 +192,4 @@ COMMENT ON FUNCTION mnemo.plan_retrieval(text, text, text, bigint, bigint, times
     'lists; words of other languages are topics. p_turn_id, p_generation: of the plan, from 0. '
     'p_now moves only the window and what is not valid or expired by then; NULL, the time of the '
     'transaction. Another NULL is refused. Errors: 42501 access; 22023 NULL, a negative number, a '
-    'time that is infinite or not before the year 10000; 54000 over 100,000 characters.';
+    'time that is infinite or not before the year 10,000; 54000 over 100,000 characters.';
