@@ -22904,17 +22904,16 @@ RETURN '{
     "table": "dinner eat restaurant venue", "tablet": "computer laptop", "tahini": "sesame",
     "takeaway": "dinner eat restaurant venue", "tandem": "bicycle bike cycling ride",
     "task": "agreed commitment errand project promise todo work", "tea": "beverage coffee drink",
-    "team": "club football membership sport", "teammate": "colleague",
-    "teapot": "beverage drink tea", "teeth": "dentist", "tenancy": "landlord rent",
-    "tenant": "landlord rent", "tennis": "squash", "tent": "camping",
-    "thai": "dinner eat restaurant venue", "thank": "birthday gift hinting present wishlist",
-    "theatre": "cinema film", "theft": "bicycle bike car device repair service",
-    "thirst": "beverage coffee drink tea", "thirsty": "beverage coffee drink tea",
-    "tidy": "cleaning", "tidying": "cleaning", "till": "birthday gift hinting present wishlist",
-    "timetable": "habit routine schedule weekly", "tire": "bicycle bike cycling ride",
-    "todo": "agreed commitment errand promise", "tofu": "soy", "tooth": "dentist",
-    "tour": "travel trip visited", "tourism": "travel trip visited", "town": "city",
-    "train": "exercise fitness gym sport station training",
+    "team": "football sport", "teammate": "colleague", "teapot": "beverage drink tea",
+    "teeth": "dentist", "tenancy": "landlord rent", "tenant": "landlord rent", "tennis": "squash",
+    "tent": "camping", "thai": "dinner eat restaurant venue",
+    "thank": "birthday gift hinting present wishlist", "theatre": "cinema film",
+    "theft": "bicycle bike car device repair service", "thirst": "beverage coffee drink tea",
+    "thirsty": "beverage coffee drink tea", "tidy": "cleaning", "tidying": "cleaning",
+    "till": "birthday gift hinting present wishlist", "timetable": "habit routine schedule weekly",
+    "tire": "bicycle bike cycling ride", "todo": "agreed commitment errand promise", "tofu": "soy",
+    "tooth": "dentist", "tour": "travel trip visited", "tourism": "travel trip visited",
+    "town": "city", "train": "exercise fitness gym sport station training",
     "trainer": "exercise fitness gym sport training", "training": "exercise fitness gym sport",
     "trattoria": "dinner eat restaurant venue", "travel": "trip visited",
     "travelled": "travel trip visited", "traveller": "travel trip visited",
@@ -22980,29 +22979,29 @@ RETURN string_to_array(
     ' brought build burn bury busy buying calculate call called calling care careful carry'
     ' carrying case cast catch caught caus cease certain certainly chance change chap chase'
     ' cheap check cheer choice choose chose chosen claim clear clearly close closest cold'
-    ' collapse colour combine comfort comfortable coming command comment commit common'
-    ' communicate compare complain complaint complete completely compose concentrate concern'
-    ' conclude conduct confess confirm confused conquer consider constantly construct consult'
-    ' contain continue contribute convert convince cool cope copy correct correctly count'
-    ' counter couple course cover crazy create cross cry cure current currently daily dare dark'
-    ' day dead deal dear decent decide decided decision deep definitely demand deny depart'
-    ' depend describe deserve design desire despite destroy detail detect determine develop'
-    ' devote die differ difference different difficult dig direct directly dirty disappoint'
-    ' discover discuss dislike display divide doing dominate donate double doubt dozen drag draw'
-    ' dream drive driving drop drove dry due during eager early earn ease easily easy educate eh'
-    ' either elect else elsewhere emerge employ empty enable encourage end ended engage enough'
-    ' ensure entertain entire entirely equal escape especially essentially establish estimate'
-    ' even evening event eventually everybody everywhere exact exactly examine example exceed'
-    ' except exchange excited excus execute exhausted exist expand expect expensive explain'
-    ' explore expose express extend extra extremely eye face fact fail fair fairly fall familiar'
-    ' fancy far fast favorite favour favourite fear feed feel feeling felt fetching few fight'
-    ' figure fill final finally finance finding fine finish fire first fit fix float flow fold'
-    ' folk follow fond force forever forget forgot forgotten form former forty forward free'
-    ' freez frequently fresh front fulfil full fully fun function funny further future gain'
-    ' gather general generally getting giving glad gladly glorious gorgeous gotta govern grab'
-    ' grant greet grow guarantee guess guide guy half hand handle handled handy hang happen'
-    ' happened happening happy hard hardly hate head heading heal hear heard heavy hell hello'
-    ' help helpful hey hi hide hint hire hit hmm hold honest honestly hope hoping hot hour huge'
+    ' collapse combine comfort comfortable coming command comment commit common communicate'
+    ' compare complain complaint complete completely compose concentrate concern conclude'
+    ' conduct confess confirm confused conquer consider constantly construct consult contain'
+    ' continue contribute convert convince cool cope copy correct correctly count counter couple'
+    ' course cover crazy create cross cry cure current currently daily dare dark day dead deal'
+    ' dear decent decide decided decision deep definitely demand deny depart depend describe'
+    ' deserve design desire despite destroy detail detect determine develop devote die differ'
+    ' difference different difficult dig direct directly dirty disappoint discover discuss'
+    ' dislike display divide doing dominate donate double doubt dozen drag draw dream drive'
+    ' driving drop drove dry due during eager early earn ease easily easy educate eh either'
+    ' elect else elsewhere emerge employ empty enable encourage end ended engage enough ensure'
+    ' entertain entire entirely equal escape especially essentially establish estimate even'
+    ' evening event eventually everybody everywhere exact exactly examine example exceed except'
+    ' exchange excited excus execute exhausted exist expand expect expensive explain explore'
+    ' expose express extend extra extremely eye face fact fail fair fairly fall familiar fancy'
+    ' far fast favorite favour favourite fear feed feel feeling felt fetching few fight figure'
+    ' fill final finally finance finding fine finish fire first fit fix float flow fold folk'
+    ' follow fond force forever forget forgot forgotten form former forty forward free freez'
+    ' frequently fresh front fulfil full fully fun function funny further future gain gather'
+    ' general generally getting giving glad gladly glorious gorgeous gotta govern grab grant'
+    ' greet grow guarantee guess guide guy half hand handle handled handy hang happen happened'
+    ' happening happy hard hardly hate head heading heal hear heard heavy hell hello help'
+    ' helpful hey hi hide hint hire hit hmm hold honest honestly hope hoping hot hour huge'
     ' hungry hunt hurry hurt idea ideal ideally ignore illustrate imagine immediate immediately'
     ' important impose impossible impress improve include increase indeed indicate influence'
     ' info inform information initial injure inside insist install instance instant instead'
