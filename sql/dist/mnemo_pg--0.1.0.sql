@@ -21199,7 +21199,7 @@ COMMENT ON FUNCTION mnemo._relation_words() IS
 CREATE FUNCTION mnemo._first_persons()
 RETURNS text[]
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN ARRAY['i', 'me', 'my', 'mine', 'myself', 'user']::text[];
+RETURN ARRAY['i', 'me', 'my', 'mine', 'myself', 'we', 'us', 'our', 'user']::text[];
 COMMENT ON FUNCTION mnemo._first_persons() IS 'English words by which a text means its user.';
 
 CREATE FUNCTION mnemo._third_persons(
@@ -21667,6 +21667,7 @@ COMMENT ON FUNCTION mnemo._named_window(text, text[], timestamp) IS
     'morning), lately (30 days; the other day: 14), year, and calendar.';
 
 CREATE FUNCTION mnemo._planner_window(
+    p_text text,
     p_plain text[],
     p_now timestamptz,
     OUT first_place integer,
@@ -21703,6 +21704,13 @@ BEGIN
     IF NOT FOUND OR v_now < timestamp '0001-01-01' THEN
         RETURN;
     END IF;
+    -- A number within an identifier is no year.
+    IF v_found.form = 'year' AND p_text COLLATE "C" !~ ('(?:^|[^A-Za-z0-9_./:@#-])'
+        || substring(substr(v_text, v_found.start) FROM '[0-9]{4}')
+        || '(?![A-Za-z0-9_/@#-]|[.:][A-Za-z0-9])')
+    THEN
+        RETURN;
+    END IF;
     v_groups := regexp_match(substr(v_text, v_found.start), '^' || v_found.pattern);
     v_ahead := CASE
         WHEN v_groups[1] = 'since' THEN false
@@ -21737,11 +21745,11 @@ BEGIN
         WHEN v_groups[1] = 'before' THEN v_window.since ELSE v_window.before END AT TIME ZONE 'UTC';
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._planner_window(text[], timestamptz) IS
-    'The window of the first time words among folded words, resolved against p_now in UTC: the '
-    'places of its first and last word, its first instant, the first behind it (NULL for open), '
-    'and the words. since and after leave the end open, before and until the beginning. All NULL '
-    'without time words, and for a time outside the years 1 to 9999.';
+COMMENT ON FUNCTION mnemo._planner_window(text, text[], timestamptz) IS
+    'The window of the first time words of a text, given with its folded words, resolved against '
+    'p_now in UTC: the places of its first and last word, its first instant, the first behind it '
+    '(NULL for open), and the words. since and after leave the end open, before and until the '
+    'beginning. All NULL without time words, and for a time outside the years 1 to 9999.';
 
 -- part: 714_planner_known.sql
 -- What visible memory knows of a text, by look-ups in the term index: so many for each word,
@@ -21901,7 +21909,8 @@ BEGIN
     IF p_text COLLATE "C" ~ '[^ ][_./:@#-][^ ]' THEN
         SELECT coalesce(array_agg(t.term), '{}') INTO v_names
           FROM unnest(mnemo._terms(p_text)) AS t(term)
-         WHERE t.term COLLATE "C" ~ '[_./:@#-]';
+         WHERE t.term COLLATE "C" ~ '[_./:@#-]'
+           AND t.term COLLATE "C" !~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}$';
         SELECT coalesce(array_agg(t.term), '{}') INTO v_parts
           FROM unnest(mnemo._terms(array_to_string(v_names, ' '))) AS t(term);
     END IF;
@@ -22338,7 +22347,7 @@ DECLARE
     v_live timestamptz := greatest(p_now, statement_timestamp());
 BEGIN
     SELECT * INTO v_read FROM mnemo._planner_read(p_text);
-    SELECT * INTO v_window FROM mnemo._planner_window(v_read.plain, p_now);
+    SELECT * INTO v_window FROM mnemo._planner_window(p_text, v_read.plain, p_now);
     IF v_read.words = '{}' THEN
         RETURN '{}';
     END IF;
@@ -23268,55 +23277,6 @@ COMMENT ON TYPE mnemo._asked IS
 -- The numbers of slots: words by their place from 1, whom a pronoun means 9000, entities from
 -- 10001, predicates from 20001, the hints 30000, records about whom the plan means 40000.
 
-CREATE FUNCTION mnemo._known_names(
-    p_names text[],
-    p_org_id text,
-    p_agent_id text,
-    p_now timestamptz,
-    p_audiences bigint[],
-    p_places bigint[]
-)
-RETURNS TABLE (name text, subject text)
-LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 5
-AS $fn$
-BEGIN
-    RETURN QUERY
-    WITH known AS MATERIALIZED (
-        SELECT n.name, a.audience, a.place, p.weight, p.memory_id
-          FROM unnest(p_names) AS n(name)
-          CROSS JOIN unnest(p_audiences, p_places) AS a(audience, place)
-          CROSS JOIN LATERAL (
-            SELECT t.weight, t.memory_id
-              FROM mnemo.term_posting AS t
-             WHERE t.org_id = CASE a.place WHEN 4 THEN '*' ELSE p_org_id END
-               AND t.key = a.audience # mnemo._name_term(n.name)
-             ORDER BY t.weight DESC, t.shortness DESC, t.memory_id DESC
-             LIMIT 32
-          ) AS p
-    ), itself AS MATERIALIZED (
-        SELECT DISTINCT k.name FROM known AS k WHERE k.weight >= 30
-    )
-    SELECT i.name, i.name FROM itself AS i
-    UNION ALL
-    SELECT f.name, min(f.subject)
-      FROM (
-        SELECT k.name, mnemo._fold_name(m.subject) COLLATE "C" AS subject
-          FROM known AS k
-          CROSS JOIN LATERAL mnemo._recallable_record(
-                k.place, k.audience, k.memory_id, p_org_id, p_agent_id, p_now, NULL) AS m
-         WHERE NOT EXISTS (SELECT FROM itself AS i WHERE i.name = k.name)
-           AND m.subject IS NOT NULL
-      ) AS f
-     GROUP BY f.name
-    HAVING min(f.subject) = max(f.subject);
-END
-$fn$;
-COMMENT ON FUNCTION mnemo._known_names(text[], text, text, timestamptz, bigint[], bigint[]) IS
-    'Those of the names, given as _fold_name gives them, that mean one subject of the records that '
-    'the agent may read, and that subject: the name itself, or the only subject of the first 32 '
-    'records that have it as an alias or entity. p_places: which audience each is, as _recallable '
-    'counts them.';
-
 CREATE FUNCTION mnemo._boosts(
     p_source_type text,
     p_confidence double precision,
@@ -23376,6 +23336,55 @@ COMMENT ON FUNCTION mnemo._reachable_audiences(text, text, timestamptz) IS
     'The audiences whose lists can hold a memory that the agent may read, and the place of each as '
     '_recallable counts them. Others have empty lists, which need not be looked up.';
 
+CREATE FUNCTION mnemo._known_names(
+    p_names text[],
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz,
+    p_audiences bigint[],
+    p_places bigint[]
+)
+RETURNS TABLE (name text, subject text)
+LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 5
+AS $fn$
+BEGIN
+    RETURN QUERY
+    WITH known AS MATERIALIZED (
+        SELECT n.name, a.audience, a.place, p.weight, p.memory_id
+          FROM unnest(p_names) AS n(name)
+          CROSS JOIN unnest(p_audiences, p_places) AS a(audience, place)
+          CROSS JOIN LATERAL (
+            SELECT t.weight, t.memory_id
+              FROM mnemo.term_posting AS t
+             WHERE t.org_id = CASE a.place WHEN 4 THEN '*' ELSE p_org_id END
+               AND t.key = a.audience # mnemo._name_term(n.name)
+             ORDER BY t.weight DESC, t.shortness DESC, t.memory_id DESC
+             LIMIT 32
+          ) AS p
+    ), itself AS MATERIALIZED (
+        SELECT DISTINCT k.name FROM known AS k WHERE k.weight >= 30
+    )
+    SELECT i.name, i.name FROM itself AS i
+    UNION ALL
+    SELECT f.name, min(f.subject)
+      FROM (
+        SELECT k.name, mnemo._fold_name(m.subject) COLLATE "C" AS subject
+          FROM known AS k
+          CROSS JOIN LATERAL mnemo._recallable_record(
+                k.place, k.audience, k.memory_id, p_org_id, p_agent_id, p_now, NULL) AS m
+         WHERE NOT EXISTS (SELECT FROM itself AS i WHERE i.name = k.name)
+           AND m.subject IS NOT NULL
+      ) AS f
+     GROUP BY f.name
+    HAVING min(f.subject) = max(f.subject);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._known_names(text[], text, text, timestamptz, bigint[], bigint[]) IS
+    'Those of the names, given as _fold_name gives them, that mean one subject of the records that '
+    'the agent may read, and that subject: the name itself, or the only subject of the first 32 '
+    'records that have it as an alias or entity. p_places: which audience each is, as _recallable '
+    'counts them.';
+
 CREATE FUNCTION mnemo._phrases(
     p_texts text[]
 )
@@ -23387,8 +23396,8 @@ BEGIN
         SELECT DISTINCT array_to_string(w.words[p.place : p.place + n.more], ' ') COLLATE "C"
           FROM (
             SELECT string_to_array(btrim(l.line, ' '), ' ') AS words
-              FROM unnest(string_to_array(mnemo._fold_lines(array_to_string(p_texts, E'\n')), E'\n'))
-                AS l(line)
+              FROM unnest(string_to_array(
+                    mnemo._fold_lines(array_to_string(p_texts, E'\n')), E'\n')) AS l(line)
             OFFSET 0
           ) AS w
           CROSS JOIN LATERAL (
@@ -23841,8 +23850,8 @@ BEGIN
     ), hit AS MATERIALIZED (
         -- 15 is the weight of a word in the least of the facets.
         SELECT h.org_id, h.id, h.slot, max(h.score) AS score,
-               max(h.evidence) * CASE WHEN max(h.weight) < 15 THEN v_rules.content_evidence ELSE 1 END
-                   AS evidence
+               max(h.evidence) * CASE WHEN max(h.weight) < 15 THEN v_rules.content_evidence
+                   ELSE 1 END AS evidence
           FROM (
             SELECT c.org_id, c.id, a.slot, a.evidence, u.weight,
                    mnemo._term_score(a.score, u.weight, v.length, v_average) AS score
@@ -24375,11 +24384,12 @@ END
 $fn$;
 COMMENT ON FUNCTION mnemo.explain_retrieval(jsonb, text, text, bigint, text, text, text) IS
     'What mnemo.retrieve with the same arguments returns and what came near, in the order of the '
-    'scores, with what became of each: returned; dropped by limit, per_predicate or budget; '
-    'weak_evidence, which answers too little of every query; then at most 20 that would have been '
-    'answers but are superseded, retracted, not_yet_valid, no_longer_valid, or kept out by '
-    'kind_filter or time_window. score is NULL for what was not ranked. Nothing that the agent '
-    'may not read. Reads only. Errors: as mnemo.retrieve.';
+    'scores, with what became of each, verdict: returned; dropped by limit, per_predicate or '
+    'budget; weak_evidence, which answers too little of every query; then at most 20 that would '
+    'have been answers but are superseded, retracted, not_yet_valid, no_longer_valid, or kept out '
+    'by kind_filter or time_window. score is NULL for what was not ranked. Nothing that the agent '
+    'may not read. Reads only. Errors, as of mnemo.retrieve: 42501 no access; 22023 bad plan or '
+    'argument; 54000 over a limit; 55000 embedding given but not enabled.';
 
 -- part: 900_grants.sql
 -- Default privileges of the installing role may have opened what was just created.

@@ -56,7 +56,7 @@ COMMENT ON FUNCTION mnemo._relation_words() IS
 CREATE FUNCTION mnemo._first_persons()
 RETURNS text[]
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN ARRAY['i', 'me', 'my', 'mine', 'myself', 'user']::text[];
+RETURN ARRAY['i', 'me', 'my', 'mine', 'myself', 'we', 'us', 'our', 'user']::text[];
 COMMENT ON FUNCTION mnemo._first_persons() IS 'English words by which a text means its user.';
 
 CREATE FUNCTION mnemo._third_persons(

@@ -91,6 +91,7 @@ COMMENT ON FUNCTION mnemo._named_window(text, text[], timestamp) IS
     'morning), lately (30 days; the other day: 14), year, and calendar.';
 
 CREATE FUNCTION mnemo._planner_window(
+    p_text text,
     p_plain text[],
     p_now timestamptz,
     OUT first_place integer,
@@ -127,6 +128,13 @@ BEGIN
     IF NOT FOUND OR v_now < timestamp '0001-01-01' THEN
         RETURN;
     END IF;
+    -- A number within an identifier is no year.
+    IF v_found.form = 'year' AND p_text COLLATE "C" !~ ('(?:^|[^A-Za-z0-9_./:@#-])'
+        || substring(substr(v_text, v_found.start) FROM '[0-9]{4}')
+        || '(?![A-Za-z0-9_/@#-]|[.:][A-Za-z0-9])')
+    THEN
+        RETURN;
+    END IF;
     v_groups := regexp_match(substr(v_text, v_found.start), '^' || v_found.pattern);
     v_ahead := CASE
         WHEN v_groups[1] = 'since' THEN false
@@ -161,8 +169,8 @@ BEGIN
         WHEN v_groups[1] = 'before' THEN v_window.since ELSE v_window.before END AT TIME ZONE 'UTC';
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._planner_window(text[], timestamptz) IS
-    'The window of the first time words among folded words, resolved against p_now in UTC: the '
-    'places of its first and last word, its first instant, the first behind it (NULL for open), '
-    'and the words. since and after leave the end open, before and until the beginning. All NULL '
-    'without time words, and for a time outside the years 1 to 9999.';
+COMMENT ON FUNCTION mnemo._planner_window(text, text[], timestamptz) IS
+    'The window of the first time words of a text, given with its folded words, resolved against '
+    'p_now in UTC: the places of its first and last word, its first instant, the first behind it '
+    '(NULL for open), and the words. since and after leave the end open, before and until the '
+    'beginning. All NULL without time words, and for a time outside the years 1 to 9999.';

@@ -20,7 +20,8 @@ BEGIN
     IF p_text COLLATE "C" ~ '[^ ][_./:@#-][^ ]' THEN
         SELECT coalesce(array_agg(t.term), '{}') INTO v_names
           FROM unnest(mnemo._terms(p_text)) AS t(term)
-         WHERE t.term COLLATE "C" ~ '[_./:@#-]';
+         WHERE t.term COLLATE "C" ~ '[_./:@#-]'
+           AND t.term COLLATE "C" !~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}$';
         SELECT coalesce(array_agg(t.term), '{}') INTO v_parts
           FROM unnest(mnemo._terms(array_to_string(v_names, ' '))) AS t(term);
     END IF;

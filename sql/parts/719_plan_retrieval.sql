@@ -60,7 +60,7 @@ DECLARE
     v_live timestamptz := greatest(p_now, statement_timestamp());
 BEGIN
     SELECT * INTO v_read FROM mnemo._planner_read(p_text);
-    SELECT * INTO v_window FROM mnemo._planner_window(v_read.plain, p_now);
+    SELECT * INTO v_window FROM mnemo._planner_window(p_text, v_read.plain, p_now);
     IF v_read.words = '{}' THEN
         RETURN '{}';
     END IF;
