@@ -25,7 +25,7 @@ COMMENT ON TYPE mnemo._retrieval_rules IS 'The numbers of mnemo._retrieval_rules
 CREATE FUNCTION mnemo._retrieval_rules()
 RETURNS mnemo._retrieval_rules
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN ROW(64, 64, 60, 2, 0.5, 0.41, 0.12, 0.6, 0.7, 0.5, 0.5, 0.3, 1.3, 0.3, 0.7)
+RETURN ROW(48, 40, 60, 2, 0.5, 0.41, 0.12, 0.6, 0.7, 0.5, 0.5, 0.3, 1.3, 0.3, 0.7)
     ::mnemo._retrieval_rules;
 COMMENT ON FUNCTION mnemo._retrieval_rules() IS
     'The numbers by which plans are executed. list_cap: entries read of each list; candidates: '
@@ -73,59 +73,6 @@ COMMENT ON TYPE mnemo._asked IS
 -- The numbers of slots: words by their place from 1, whom a pronoun means 9000, entities from
 -- 10001, predicates from 20001, the hints 30000, records about whom the plan means 40000.
 
-CREATE FUNCTION mnemo._known_names(
-    p_names text[],
-    p_org_id text,
-    p_agent_id text,
-    p_now timestamptz,
-    p_audiences bigint[],
-    p_places bigint[]
-)
-RETURNS TABLE (name text, subject text)
-LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 5
-SET search_path = pg_catalog, mnemo, pg_temp
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET jit = off
-AS $fn$
-BEGIN
-    RETURN QUERY
-    WITH known AS MATERIALIZED (
-        SELECT n.name, a.audience, a.place, p.weight, p.memory_id
-          FROM unnest(p_names) AS n(name)
-          CROSS JOIN unnest(p_audiences, p_places) AS a(audience, place)
-          CROSS JOIN LATERAL (
-            SELECT t.weight, t.memory_id
-              FROM mnemo.term_posting AS t
-             WHERE t.org_id = CASE a.place WHEN 4 THEN '*' ELSE p_org_id END
-               AND t.key = a.audience # mnemo._name_term(n.name)
-             ORDER BY t.weight DESC, t.shortness DESC, t.memory_id DESC
-             LIMIT 32
-          ) AS p
-    ), itself AS MATERIALIZED (
-        SELECT DISTINCT k.name FROM known AS k WHERE k.weight >= 30
-    )
-    SELECT i.name, i.name FROM itself AS i
-    UNION ALL
-    SELECT f.name, min(f.subject)
-      FROM (
-        SELECT k.name, mnemo._fold_name(m.subject) COLLATE "C" AS subject
-          FROM known AS k
-          CROSS JOIN LATERAL mnemo._recallable_record(
-                k.place, k.audience, k.memory_id, p_org_id, p_agent_id, p_now, NULL) AS m
-         WHERE NOT EXISTS (SELECT FROM itself AS i WHERE i.name = k.name)
-           AND m.subject IS NOT NULL
-      ) AS f
-     GROUP BY f.name
-    HAVING min(f.subject) = max(f.subject);
-END
-$fn$;
-COMMENT ON FUNCTION mnemo._known_names(text[], text, text, timestamptz, bigint[], bigint[]) IS
-    'Those of the names, given as _fold_name gives them, that mean one subject of the records that '
-    'the agent may read, and that subject: the name itself, or the only subject of the first 32 '
-    'records that have it as an alias or entity. p_places: which audience each is, as _recallable '
-    'counts them.';
-
 CREATE FUNCTION mnemo._boosts(
     p_source_type text,
     p_confidence double precision,
@@ -133,27 +80,18 @@ CREATE FUNCTION mnemo._boosts(
     p_valid_from timestamptz,
     p_now timestamptz
 )
-RETURNS TABLE (factor double precision, boosts jsonb)
-LANGUAGE sql STABLE PARALLEL SAFE ROWS 1
-BEGIN ATOMIC
-    SELECT b.source * b.confidence * b.doubt * b.recency,
-           jsonb_build_object('source', b.source, 'confidence', b.confidence, 'doubt', b.doubt,
-               'recency', b.recency)
-      FROM (
-        SELECT CASE WHEN p_source_type IN ('human', 'user_input') THEN 1.1 ELSE 1.0 END
-                   ::double precision AS source,
-               coalesce(0.7 + 0.6 * p_confidence, 1) AS confidence,
-               CASE WHEN p_confidence < 0.5 THEN 0.7 ELSE 1.0 END::double precision AS doubt,
-               CASE WHEN p_kind = 'episodic'
-               THEN 0.5 + 0.5 * exp(
-                    -least(greatest(
-                        extract(epoch FROM p_now - p_valid_from)::double precision / 86400,
-                        0), 7000)
-                    / 14)
-               ELSE 1 END AS recency
-      ) AS b;
-END;
+RETURNS double precision[]
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN ARRAY[
+    CASE WHEN p_source_type IN ('human', 'user_input') THEN 1.1::double precision ELSE 1 END,
+    coalesce(0.7::double precision + 0.6::double precision * p_confidence, 1),
+    CASE WHEN p_confidence < 0.5::double precision THEN 0.7::double precision ELSE 1 END,
+    CASE WHEN p_kind = 'episodic'
+    THEN 0.5::double precision + 0.5::double precision * exp(-least(greatest(
+            extract(epoch FROM p_now - p_valid_from)::double precision / 86400, 0), 7000) / 14)
+    ELSE 1 END
+];
 COMMENT ON FUNCTION mnemo._boosts(text, double precision, text, timestamptz, timestamptz) IS
-    'What multiplies the score of a record: source 1.1 for an explicit one (human, user_input); '
-    'confidence 0.7 + 0.6 times it, 1 where it is unknown; doubt 0.7 for a confidence under 0.5; '
-    'recency 0.5 + 0.5 * exp(-days / 14) for facts of kind episodic; factor is their product.';
+    'What multiplies the score of a record: source, 1.1 for an explicit one (human, user_input); '
+    'confidence, 0.7 + 0.6 times it, 1 where it is unknown; doubt, 0.7 for a confidence under 0.5; '
+    'recency, 0.5 + 0.5 * exp(-days / 14) for facts of kind episodic.';

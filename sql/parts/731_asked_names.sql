@@ -6,10 +6,6 @@ CREATE FUNCTION mnemo._reachable_audiences(
     OUT places bigint[]
 )
 LANGUAGE plpgsql STABLE PARALLEL SAFE
-SET search_path = pg_catalog, mnemo, pg_temp
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET jit = off
 AS $fn$
 BEGIN
     SELECT array_agg(a.audience ORDER BY a.place), array_agg(a.place ORDER BY a.place)
@@ -37,20 +33,68 @@ COMMENT ON FUNCTION mnemo._reachable_audiences(text, text, timestamptz) IS
     'The audiences whose lists can hold a memory that the agent may read, and the place of each as '
     '_recallable counts them. Others have empty lists, which need not be looked up.';
 
+CREATE FUNCTION mnemo._known_names(
+    p_names text[],
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz,
+    p_audiences bigint[],
+    p_places bigint[]
+)
+RETURNS TABLE (name text, subject text)
+LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 5
+AS $fn$
+BEGIN
+    RETURN QUERY
+    WITH known AS MATERIALIZED (
+        SELECT n.name, a.audience, a.place, p.weight, p.memory_id
+          FROM unnest(p_names) AS n(name)
+          CROSS JOIN unnest(p_audiences, p_places) AS a(audience, place)
+          CROSS JOIN LATERAL (
+            SELECT t.weight, t.memory_id
+              FROM mnemo.term_posting AS t
+             WHERE t.org_id = CASE a.place WHEN 4 THEN '*' ELSE p_org_id END
+               AND t.key = a.audience # mnemo._name_term(n.name)
+             ORDER BY t.weight DESC, t.shortness DESC, t.memory_id DESC
+             LIMIT 32
+          ) AS p
+    ), itself AS MATERIALIZED (
+        SELECT DISTINCT k.name FROM known AS k WHERE k.weight >= 30
+    )
+    SELECT i.name, i.name FROM itself AS i
+    UNION ALL
+    SELECT f.name, min(f.subject)
+      FROM (
+        SELECT k.name, mnemo._fold_name(m.subject) COLLATE "C" AS subject
+          FROM known AS k
+          CROSS JOIN LATERAL mnemo._recallable_record(
+                k.place, k.audience, k.memory_id, p_org_id, p_agent_id, p_now, NULL) AS m
+         WHERE NOT EXISTS (SELECT FROM itself AS i WHERE i.name = k.name)
+           AND m.subject IS NOT NULL
+      ) AS f
+     GROUP BY f.name
+    HAVING min(f.subject) = max(f.subject);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._known_names(text[], text, text, timestamptz, bigint[], bigint[]) IS
+    'Those of the names, given as _fold_name gives them, that mean one subject of the records that '
+    'the agent may read, and that subject: the name itself, or the only subject of the first 32 '
+    'records that have it as an alias or entity. p_places: which audience each is, as _recallable '
+    'counts them.';
+
 CREATE FUNCTION mnemo._phrases(
     p_texts text[]
 )
 RETURNS text[]
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 BEGIN
     RETURN ARRAY(
         SELECT DISTINCT array_to_string(w.words[p.place : p.place + n.more], ' ') COLLATE "C"
           FROM (
             SELECT string_to_array(btrim(l.line, ' '), ' ') AS words
-              FROM unnest(string_to_array(mnemo._fold_lines(array_to_string(p_texts, E'\n')), E'\n'))
-                AS l(line)
+              FROM unnest(string_to_array(
+                    mnemo._fold_lines(array_to_string(p_texts, E'\n')), E'\n')) AS l(line)
             OFFSET 0
           ) AS w
           CROSS JOIN LATERAL (
@@ -84,7 +128,6 @@ CREATE FUNCTION mnemo._asked_names(
 )
 RETURNS TABLE (name text, subject text, origin text)
 LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 5
-SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_phrases text[] := mnemo._phrases(p_queries);

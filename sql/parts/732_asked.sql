@@ -6,10 +6,6 @@ CREATE FUNCTION mnemo._inverse_frequencies(
     OUT average_length double precision
 )
 LANGUAGE plpgsql STABLE PARALLEL SAFE
-SET search_path = pg_catalog, mnemo, pg_temp
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET jit = off
 AS $fn$
 BEGIN
     WITH change AS MATERIALIZED (
@@ -57,9 +53,6 @@ CREATE FUNCTION mnemo._asked(
 )
 RETURNS mnemo._asked
 LANGUAGE plpgsql STABLE PARALLEL SAFE
-SET search_path = pg_catalog, mnemo, pg_temp
-SET plan_cache_mode = force_generic_plan
-SET jit = off
 AS $fn$
 DECLARE
     v_rules mnemo._retrieval_rules := mnemo._retrieval_rules();

@@ -10,7 +10,8 @@ CREATE FUNCTION mnemo._retrieved(
     p_embedding text,
     p_model text,
     p_limit bigint,
-    p_unfit mnemo._recall_filter
+    p_unfit mnemo._recall_filter,
+    p_all boolean
 )
 RETURNS TABLE (
     org_id text,
@@ -19,18 +20,12 @@ RETURNS TABLE (
     rankings text[],
     ranks bigint[],
     parts double precision[],
-    boosts jsonb,
+    boosts double precision[],
     score double precision,
     best double precision,
-    evidence double precision,
-    hinted boolean
+    evidence double precision
 )
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 64
-SET search_path = pg_catalog, mnemo, pg_temp
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET enable_mergejoin = off
-SET jit = off
 AS $fn$
 DECLARE
     v_rules mnemo._retrieval_rules := mnemo._retrieval_rules();
@@ -131,8 +126,8 @@ BEGIN
     ), hit AS MATERIALIZED (
         -- 15 is the weight of a word in the least of the facets.
         SELECT h.org_id, h.id, h.slot, max(h.score) AS score,
-               max(h.evidence) * CASE WHEN max(h.weight) < 15 THEN v_rules.content_evidence ELSE 1 END
-                   AS evidence
+               max(h.evidence) * CASE WHEN max(h.weight) < 15 THEN v_rules.content_evidence
+                   ELSE 1 END AS evidence
           FROM (
             SELECT c.org_id, c.id, a.slot, a.evidence, u.weight,
                    mnemo._term_score(a.score, u.weight, v.length, v_average) AS score
@@ -256,20 +251,27 @@ BEGIN
           ) AS p
          GROUP BY p.org_id, p.id
     )
-    SELECT v.org_id, v.id, v.admitted, f.rankings, f.ranks, f.parts, b.boosts,
-           f.total * b.factor, coalesce(v.best, v.similarity, 0), v.evidence, v.hinted
-      FROM verdict AS v
-      LEFT JOIN fused AS f ON f.org_id = v.org_id AND f.id = v.id
-      CROSS JOIN LATERAL mnemo._boosts(
-            v.source_type, v.confidence, v.kind, v.valid_from, p_now) AS b
-     ORDER BY v.admitted DESC, f.total * b.factor DESC, coalesce(v.best, v.similarity, 0) DESC,
-              v.id DESC;
+    SELECT r.org_id, r.id, r.admitted, r.rankings, r.ranks, r.parts, r.boosts, r.score, r.best,
+           r.evidence
+      FROM (
+        SELECT v.org_id, v.id, v.admitted, f.rankings, f.ranks, f.parts, b.boosts, v.evidence,
+               f.total * b.boosts[1] * b.boosts[2] * b.boosts[3] * b.boosts[4] AS score,
+               coalesce(v.best, v.similarity, 0) AS best
+          FROM verdict AS v
+          LEFT JOIN fused AS f ON f.org_id = v.org_id AND f.id = v.id
+          CROSS JOIN LATERAL (
+            SELECT mnemo._boosts(v.source_type, v.confidence, v.kind, v.valid_from, p_now) AS boosts
+            OFFSET 0
+          ) AS b
+         WHERE v.admitted OR p_all
+      ) AS r
+     ORDER BY r.admitted DESC, r.score DESC, r.best DESC, r.id DESC;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._retrieved(
     jsonb, mnemo._asked, text, text, timestamptz, mnemo._recall_filter, bigint[], bigint[], text,
-    text, bigint, mnemo._recall_filter
+    text, bigint, mnemo._recall_filter, boolean
 ) IS
     'The records that a plan reaches, best first: those admitted, with the rank and the part of '
-    'each ranking, the boosts and the score, then those of too little evidence. With p_unfit only '
-    'those that do not pass this filter.';
+    'each ranking, the boosts and the score, then with p_all those of too little evidence. With '
+    'p_unfit only those that do not pass this filter.';

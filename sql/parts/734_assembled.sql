@@ -2,7 +2,7 @@ CREATE FUNCTION mnemo._score_explanation(
     p_rankings text[],
     p_ranks bigint[],
     p_parts double precision[],
-    p_boosts jsonb,
+    p_boosts double precision[],
     p_score double precision,
     p_best double precision,
     p_evidence double precision,
@@ -18,13 +18,14 @@ RETURN jsonb_build_object(
           FROM unnest(p_rankings, p_ranks, p_parts) AS r(name, rank, part)), '{}'),
     'fused', (SELECT sum(r.part ORDER BY r.place)
                 FROM unnest(p_parts) WITH ORDINALITY AS r(part, place)),
-    'boosts', p_boosts,
+    'boosts', jsonb_build_object('source', p_boosts[1], 'confidence', p_boosts[2],
+        'doubt', p_boosts[3], 'recency', p_boosts[4]),
     'hints', p_hints,
     'best', p_best,
     'evidence', p_evidence
 );
 COMMENT ON FUNCTION mnemo._score_explanation(
-    text[], bigint[], double precision[], jsonb, double precision, double precision,
+    text[], bigint[], double precision[], double precision[], double precision, double precision,
     double precision, jsonb
 ) IS
     'The parts of a score: it is the sum of the contributions of the rankings, fused, times each '
@@ -95,11 +96,6 @@ RETURNS TABLE (
     verdict text
 )
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 10
-SET search_path = pg_catalog, mnemo, pg_temp
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET jit = off
-SET extra_float_digits = 1
 AS $fn$
 DECLARE
     v_each integer := CASE p_plan ->> 'intent' WHEN 'explicit_recall' THEN 5 ELSE 2 END;
@@ -123,13 +119,12 @@ BEGIN
           FROM mnemo._retrieved(
                 p_plan, v_asked, p_org_id, p_agent_id, p_now,
                 CASE WHEN p_unfit THEN v_none ELSE p_filter END, v_audiences, v_places, p_embedding,
-                p_model, p_limit, CASE WHEN p_unfit THEN p_filter END) AS r
+                p_model, p_limit, CASE WHEN p_unfit THEN p_filter END, p_all) AS r
           CROSS JOIN LATERAL (
             SELECT o.* FROM mnemo._record(p_org_id, r.id) AS o WHERE r.org_id <> '*'
             UNION ALL
             SELECT o.* FROM mnemo._record('*', r.id) AS o WHERE r.org_id = '*'
           ) AS m
-         WHERE p_all OR r.admitted
     LOOP
         EXIT WHEN p_unfit AND (place = 20 OR NOT v_found.admitted);
         verdict := CASE

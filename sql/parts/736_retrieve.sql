@@ -4,7 +4,6 @@ CREATE FUNCTION mnemo._retrieve_problem(
 )
 RETURNS mnemo._problem
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 BEGIN
     IF p_limit BETWEEN 1 AND 1000 AND p_temporal IN ('prefer', 'filter') THEN
@@ -64,7 +63,6 @@ RETURNS TABLE (
     verdict text
 )
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 10
-SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_caller record;
@@ -129,6 +127,13 @@ LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 5
 -- The semantic lane changes settings for its scan, which no parallel plan allows.
 SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
+-- One plan for all arguments: look-ups by key.
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET enable_mergejoin = off
+SET jit = off
+-- JSON takes a number's digits from this setting.
+SET extra_float_digits = 1
 AS $fn$
 BEGIN
     RETURN QUERY
@@ -180,6 +185,13 @@ RETURNS TABLE (
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 50
 SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
+-- One plan for all arguments: look-ups by key.
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET enable_mergejoin = off
+SET jit = off
+-- JSON takes a number's digits from this setting.
+SET extra_float_digits = 1
 AS $fn$
 BEGIN
     RETURN QUERY
@@ -192,8 +204,9 @@ END
 $fn$;
 COMMENT ON FUNCTION mnemo.explain_retrieval(jsonb, text, text, bigint, text, text, text) IS
     'What mnemo.retrieve with the same arguments returns and what came near, in the order of the '
-    'scores, with what became of each: returned; dropped by limit, per_predicate or budget; '
-    'weak_evidence, which answers too little of every query; then at most 20 that would have been '
-    'answers but are superseded, retracted, not_yet_valid, no_longer_valid, or kept out by '
-    'kind_filter or time_window. score is NULL for what was not ranked. Nothing that the agent '
-    'may not read. Reads only. Errors: as mnemo.retrieve.';
+    'scores, with what became of each, verdict: returned; dropped by limit, per_predicate or '
+    'budget; weak_evidence, which answers too little of every query; then at most 20 that would '
+    'have been answers but are superseded, retracted, not_yet_valid, no_longer_valid, or kept out '
+    'by kind_filter or time_window. score is NULL for what was not ranked. Nothing that the agent '
+    'may not read. Reads only. Errors, as of mnemo.retrieve: 42501 no access; 22023 bad plan or '
+    'argument; 54000 over a limit; 55000 embedding given but not enabled.';

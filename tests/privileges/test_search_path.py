@@ -46,6 +46,8 @@ CALLERS_PATH = {
     "_ordered_hashes", "_overrides", "_part_keys", "_plan_keys", "_prefix_keys", "_probe",
     "_probe_keys", "_probe_parts", "_raise_problem", "_recall", "_recall_call",
     "_recall_plan_problem", "_signature_tokens_wide", "_sketch",
+    "_asked", "_asked_names", "_assembled", "_inverse_frequencies", "_known_names", "_phrases",
+    "_reachable_audiences", "_retrieve", "_retrieve_problem", "_retrieved",
 }  # fmt: skip
 # Everything that runs with the rights of the owner. A new one is added here after a look at it: the
 # level comes first, and no value of a user becomes SQL.
