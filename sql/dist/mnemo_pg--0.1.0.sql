@@ -22722,7 +22722,7 @@ RETURN '{
     "cortado": "beverage cafe coffee drink", "cost": "budget money",
     "courier": "collect errand order pick", "covet": "want wishlist", "coworker": "colleague",
     "crab": "seafood shellfish", "crag": "boulder climb climbing", "crave": "want wishlist",
-    "cream": "dairy lactose milk", "cricket": "football sport team", "crockery": "washing",
+    "cream": "dairy lactose milk", "cricket": "football sport", "crockery": "washing",
     "croissant": "bakery cake", "cuisine": "dinner eat restaurant venue",
     "cuppa": "beverage cafe coffee drink", "curry": "dinner eat restaurant venue",
     "cut": "barber hair haircut hairdresser salon",
@@ -22758,7 +22758,7 @@ RETURN '{
     "film": "cinema", "fitness": "exercise gym sport training",
     "flight": "airport travel trip visited", "florist": "flower", "flour": "gluten wheat",
     "flower": "florist", "fluent": "language", "fly": "travel trip visited",
-    "food": "diet dietary dinner eat meal restaurant venue", "football": "sport team",
+    "food": "diet dietary dinner eat meal restaurant venue", "football": "sport",
     "friendship": "friend", "fringe": "barber hair haircut hairdresser salon", "frittata": "egg",
     "fruit": "kiwi strawberry"
 }'::jsonb;
@@ -22876,7 +22876,7 @@ RETURN '{
     "road": "street", "roast": "beverage cafe coffee drink", "rock": "boulder climb climbing",
     "rode": "bicycle bike cycling ride", "romantic": "dinner eat restaurant venue",
     "roommate": "flatmate", "rope": "boulder climb climbing", "rose": "florist flower",
-    "routine": "habit schedule weekly", "rucksack": "backpack bag", "rugby": "football sport team",
+    "routine": "habit schedule weekly", "rucksack": "backpack bag", "rugby": "football sport",
     "run": "marathon running", "runner": "marathon run running", "running": "marathon run",
     "saddle": "bicycle bike cycling ride", "safe": "allergic allergy", "sail": "boat sailing yacht",
     "sailing": "boat yacht", "salary": "budget money", "salon": "barber hair haircut hairdresser",
@@ -22895,11 +22895,11 @@ RETURN '{
     "sing": "band listening music", "singer": "band listening music",
     "sip": "beverage coffee drink tea", "sister": "brother", "sleep": "bed", "smartphone": "phone",
     "smoke": "smoking", "smoothy": "drink juice water", "snack": "dinner eat food meal",
-    "soccer": "football sport team", "society": "club membership", "soda": "drink juice water",
+    "soccer": "football sport", "society": "club membership", "soda": "drink juice water",
     "son": "child daughter", "song": "band listening music", "soundtrack": "band listening music",
     "soya": "milk soy", "spare": "bicycle bike cycling ride", "speak": "language",
     "spice": "dinner eat food meal", "spoil": "birthday gift hinting present wishlist",
-    "sport": "exercise fitness football gym team training", "spot": "place restaurant venue",
+    "sport": "exercise fitness football gym training", "spot": "place restaurant venue",
     "spous": "husband married partner wife", "squash": "tennis",
     "squat": "exercise fitness gym sport training", "starbuck": "beverage cafe coffee drink",
     "station": "train", "stay": "hotel", "stolen": "bicycle bike car device repair service",
@@ -22913,16 +22913,16 @@ RETURN '{
     "table": "dinner eat restaurant venue", "tablet": "computer laptop", "tahini": "sesame",
     "takeaway": "dinner eat restaurant venue", "tandem": "bicycle bike cycling ride",
     "task": "agreed commitment errand project promise todo work", "tea": "beverage coffee drink",
-    "team": "football sport", "teammate": "colleague", "teapot": "beverage drink tea",
-    "teeth": "dentist", "tenancy": "landlord rent", "tenant": "landlord rent", "tennis": "squash",
-    "tent": "camping", "thai": "dinner eat restaurant venue",
-    "thank": "birthday gift hinting present wishlist", "theatre": "cinema film",
-    "theft": "bicycle bike car device repair service", "thirst": "beverage coffee drink tea",
-    "thirsty": "beverage coffee drink tea", "tidy": "cleaning", "tidying": "cleaning",
-    "till": "birthday gift hinting present wishlist", "timetable": "habit routine schedule weekly",
-    "tire": "bicycle bike cycling ride", "todo": "agreed commitment errand promise", "tofu": "soy",
-    "tooth": "dentist", "tour": "travel trip visited", "tourism": "travel trip visited",
-    "town": "city", "train": "exercise fitness gym sport station training",
+    "teammate": "colleague", "teapot": "beverage drink tea", "teeth": "dentist",
+    "tenancy": "landlord rent", "tenant": "landlord rent", "tennis": "squash", "tent": "camping",
+    "thai": "dinner eat restaurant venue", "thank": "birthday gift hinting present wishlist",
+    "theatre": "cinema film", "theft": "bicycle bike car device repair service",
+    "thirst": "beverage coffee drink tea", "thirsty": "beverage coffee drink tea",
+    "tidy": "cleaning", "tidying": "cleaning", "till": "birthday gift hinting present wishlist",
+    "timetable": "habit routine schedule weekly", "tire": "bicycle bike cycling ride",
+    "todo": "agreed commitment errand promise", "tofu": "soy", "tooth": "dentist",
+    "tour": "travel trip visited", "tourism": "travel trip visited", "town": "city",
+    "train": "exercise fitness gym sport station training",
     "trainer": "exercise fitness gym sport training", "training": "exercise fitness gym sport",
     "trattoria": "dinner eat restaurant venue", "travel": "trip visited",
     "travelled": "travel trip visited", "traveller": "travel trip visited",
@@ -23207,7 +23207,7 @@ COMMENT ON FUNCTION mnemo._partner_names() IS
 -- give candidates, which are few; these are scored slot by slot from their own terms, and each
 -- ranking of the fusion adds up the slots that belong to it.
 
-CREATE TYPE mnemo._retrieval_rules AS (
+CREATE TYPE mnemo._retrieval_numbers AS (
     list_cap bigint,
     candidates bigint,
     k double precision,
@@ -23224,13 +23224,13 @@ CREATE TYPE mnemo._retrieval_rules AS (
     weak_factor double precision,
     about_factor double precision
 );
-COMMENT ON TYPE mnemo._retrieval_rules IS 'The numbers of mnemo._retrieval_rules().';
+COMMENT ON TYPE mnemo._retrieval_numbers IS 'The numbers of mnemo._retrieval_rules().';
 
 CREATE FUNCTION mnemo._retrieval_rules()
-RETURNS mnemo._retrieval_rules
+RETURNS mnemo._retrieval_numbers
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN ROW(48, 40, 60, 2, 0.5, 0.41, 0.12, 0.6, 0.7, 0.5, 0.5, 0.3, 1.3, 0.3, 0.7)
-    ::mnemo._retrieval_rules;
+    ::mnemo._retrieval_numbers;
 COMMENT ON FUNCTION mnemo._retrieval_rules() IS
     'The numbers by which plans are executed. list_cap: entries read of each list; candidates: '
     'records that are scored; k: of the fusion; semantic_weight: of the ranking by embeddings, '
@@ -23243,7 +23243,7 @@ COMMENT ON FUNCTION mnemo._retrieval_rules() IS
     'somebody else than the query; own_factor: for records about whom it means; weak_factor: for '
     'words that ask for nothing; about_factor: of a name as the subject.';
 
-CREATE TYPE mnemo._asked AS (
+CREATE TYPE mnemo._question AS (
     terms bigint[],
     slots integer[],
     scores double precision[],
@@ -23264,7 +23264,7 @@ CREATE TYPE mnemo._asked AS (
     subjects text[],
     predicate text
 );
-COMMENT ON TYPE mnemo._asked IS
+COMMENT ON TYPE mnemo._question IS
     'What a plan asks for. terms, slots, scores, evidences: the terms that answer slots, with idf '
     'times factor and what a hit is evidence of; lists, list_scores, list_slots: the lists to '
     'read; rankings, '
@@ -23543,17 +23543,17 @@ CREATE FUNCTION mnemo._asked(
     p_audiences bigint[],
     p_places bigint[]
 )
-RETURNS mnemo._asked
+RETURNS mnemo._question
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 AS $fn$
 DECLARE
-    v_rules mnemo._retrieval_rules := mnemo._retrieval_rules();
+    v_rules mnemo._retrieval_numbers := mnemo._retrieval_rules();
     v_queries text[] := ARRAY(
         SELECT e.text FROM jsonb_array_elements_text(p_plan -> 'lexical_queries') AS e(text));
     v_topics text := (
         SELECT string_agg(e.text, ' ')
           FROM jsonb_array_elements_text(p_plan -> 'topics') AS e(text));
-    v_asked mnemo._asked;
+    v_asked mnemo._question;
     v_factors double precision[];
     v_reads boolean[];
     v_own bigint[];
@@ -23724,7 +23724,7 @@ COMMENT ON FUNCTION mnemo._asked(jsonb, text, text, timestamptz, bigint[], bigin
 -- part: 733_retrieved.sql
 CREATE FUNCTION mnemo._retrieved(
     p_plan jsonb,
-    p_asked mnemo._asked,
+    p_asked mnemo._question,
     p_org_id text,
     p_agent_id text,
     p_now timestamptz,
@@ -23752,7 +23752,7 @@ RETURNS TABLE (
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 64
 AS $fn$
 DECLARE
-    v_rules mnemo._retrieval_rules := mnemo._retrieval_rules();
+    v_rules mnemo._retrieval_numbers := mnemo._retrieval_rules();
     v_average double precision := p_asked.average_length;
     v_after timestamptz := p_plan #>> '{temporal,after}';
     v_before timestamptz := p_plan #>> '{temporal,before}';
@@ -23993,7 +23993,7 @@ BEGIN
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._retrieved(
-    jsonb, mnemo._asked, text, text, timestamptz, mnemo._recall_filter, bigint[], bigint[], text,
+    jsonb, mnemo._question, text, text, timestamptz, mnemo._recall_filter, bigint[], bigint[], text,
     text, bigint, mnemo._recall_filter, boolean
 ) IS
     'The records that a plan reaches, best first: those admitted, with the rank and the part of '
@@ -24035,7 +24035,7 @@ COMMENT ON FUNCTION mnemo._score_explanation(
     'of the boosts.';
 
 CREATE FUNCTION mnemo._hints_of(
-    p_asked mnemo._asked,
+    p_asked mnemo._question,
     p_subject text,
     p_predicate text
 )
@@ -24045,7 +24045,7 @@ RETURN jsonb_build_object(
     'subject', coalesce(mnemo._fold_name(p_subject) = ANY ((p_asked).subjects), false),
     'predicate', coalesce(p_predicate = (p_asked).predicate, false)
 );
-COMMENT ON FUNCTION mnemo._hints_of(mnemo._asked, text, text) IS
+COMMENT ON FUNCTION mnemo._hints_of(mnemo._question, text, text) IS
     'Which hints of a plan a record with this subject and predicate matches.';
 
 CREATE FUNCTION mnemo._tokens(
@@ -24105,7 +24105,7 @@ DECLARE
     v_budget bigint := greatest(500, 100 * p_limit);
     v_audiences bigint[];
     v_places bigint[];
-    v_asked mnemo._asked;
+    v_asked mnemo._question;
     v_found record;
     v_none mnemo._recall_filter;
     v_kept bigint := 0;

@@ -73,7 +73,7 @@ RETURN '{
     "cortado": "beverage cafe coffee drink", "cost": "budget money",
     "courier": "collect errand order pick", "covet": "want wishlist", "coworker": "colleague",
     "crab": "seafood shellfish", "crag": "boulder climb climbing", "crave": "want wishlist",
-    "cream": "dairy lactose milk", "cricket": "football sport team", "crockery": "washing",
+    "cream": "dairy lactose milk", "cricket": "football sport", "crockery": "washing",
     "croissant": "bakery cake", "cuisine": "dinner eat restaurant venue",
     "cuppa": "beverage cafe coffee drink", "curry": "dinner eat restaurant venue",
     "cut": "barber hair haircut hairdresser salon",
@@ -109,7 +109,7 @@ RETURN '{
     "film": "cinema", "fitness": "exercise gym sport training",
     "flight": "airport travel trip visited", "florist": "flower", "flour": "gluten wheat",
     "flower": "florist", "fluent": "language", "fly": "travel trip visited",
-    "food": "diet dietary dinner eat meal restaurant venue", "football": "sport team",
+    "food": "diet dietary dinner eat meal restaurant venue", "football": "sport",
     "friendship": "friend", "fringe": "barber hair haircut hairdresser salon", "frittata": "egg",
     "fruit": "kiwi strawberry"
 }'::jsonb;
