@@ -3877,9 +3877,9 @@ CREATE TABLE mnemo.chunk_state (
     changed_at timestamptz NOT NULL,
     CONSTRAINT chunk_state_pkey PRIMARY KEY (org_id, source, chunk_id),
     CONSTRAINT chunk_state_version_check CHECK (version >= 1)
-)
+);
 -- A chunk that changes again is updated in place: no index has the time.
-WITH (fillfactor = 80);
+ALTER TABLE mnemo.chunk_state SET (fillfactor = 80);
 COMMENT ON TABLE mnemo.chunk_state IS
     'The chunks that changed: a plan that is older than the change of a chunk that it cites is '
     'stale. One row a chunk that ever changed, whatever the number of plans that cite it, and none '
@@ -14260,7 +14260,14 @@ BEGIN ATOMIC
         (15, 'role_level', false, ARRAY['t.role_name'], NULL, 'e.level = r.level', NULL),
         (16, 'role_binding', false,
          ARRAY['t.org_id', 't.role_name', 'coalesce(t.agent_id, '''')'], 't.org_id = $1', 'true',
-         NULL)
+         NULL),
+        (17, 'chunk_state', false, ARRAY['t.org_id', 't.source', 't.chunk_id'], 't.org_id = $1',
+         'e.changed_at >= r.changed_at', NULL),
+        (18, 'plan_check', false, ARRAY['t.org_id', 't.plan_id'], 't.org_id = $1',
+         'e.checked_at >= r.checked_at', NULL),
+        (19, 'plan_check', true, ARRAY['t.org_id', 't.plan_id'],
+         't.org_id = ''*'' AND EXISTS (SELECT FROM mnemo.memory AS m WHERE m.org_id = ''*'''
+         ' AND m.id = t.plan_id AND m.origin_org_id = $1)', NULL, NULL)
       ) AS s(place, table_name, global, keys, one, same, wrong)
      ORDER BY s.place;
 END;

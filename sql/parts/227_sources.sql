@@ -6,9 +6,9 @@ CREATE TABLE mnemo.chunk_state (
     changed_at timestamptz NOT NULL,
     CONSTRAINT chunk_state_pkey PRIMARY KEY (org_id, source, chunk_id),
     CONSTRAINT chunk_state_version_check CHECK (version >= 1)
-)
+);
 -- A chunk that changes again is updated in place: no index has the time.
-WITH (fillfactor = 80);
+ALTER TABLE mnemo.chunk_state SET (fillfactor = 80);
 COMMENT ON TABLE mnemo.chunk_state IS
     'The chunks that changed: a plan that is older than the change of a chunk that it cites is '
     'stale. One row a chunk that ever changed, whatever the number of plans that cite it, and none '

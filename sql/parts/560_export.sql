@@ -61,7 +61,14 @@ BEGIN ATOMIC
         (15, 'role_level', false, ARRAY['t.role_name'], NULL, 'e.level = r.level', NULL),
         (16, 'role_binding', false,
          ARRAY['t.org_id', 't.role_name', 'coalesce(t.agent_id, '''')'], 't.org_id = $1', 'true',
-         NULL)
+         NULL),
+        (17, 'chunk_state', false, ARRAY['t.org_id', 't.source', 't.chunk_id'], 't.org_id = $1',
+         'e.changed_at >= r.changed_at', NULL),
+        (18, 'plan_check', false, ARRAY['t.org_id', 't.plan_id'], 't.org_id = $1',
+         'e.checked_at >= r.checked_at', NULL),
+        (19, 'plan_check', true, ARRAY['t.org_id', 't.plan_id'],
+         't.org_id = ''*'' AND EXISTS (SELECT FROM mnemo.memory AS m WHERE m.org_id = ''*'''
+         ' AND m.id = t.plan_id AND m.origin_org_id = $1)', NULL, NULL)
       ) AS s(place, table_name, global, keys, one, same, wrong)
      ORDER BY s.place;
 END;

@@ -191,6 +191,15 @@ def others(
         " || e.id FROM mnemo.event AS e WHERE e.id::text ~ '[0-4]$'", text(dice, 300))  # fmt: skip
     sql(conn, "UPDATE mnemo.event SET note_hash = sha256(id::text::bytea), changes = changes || %s",
         f'{{"n": {number(dice)}}}')  # fmt: skip
+    for org in ("acme", "default"):
+        sql(conn, "INSERT INTO mnemo.chunk_state SELECT %s, g.source, g.id, g.n,"
+            " g.moment::timestamptz FROM unnest(%s::text[], %s::text[], %s::bigint[], %s::text[])"
+            " AS g(source, id, n, moment)",
+            org, ["", *(text(dice) for _ in TIMES[1:])], [text(dice) for _ in TIMES],
+            [2**63 - 1, *range(1, len(TIMES))], list(TIMES))  # fmt: skip
+    sql(conn, "INSERT INTO mnemo.plan_check SELECT s.org_id, s.plan_id, s.created_at,"
+        " CASE WHEN s.size > 2 THEN ARRAY[NULL, s.size, 0]::bigint[] END"
+        " FROM mnemo.plan_signature AS s WHERE s.grantee_agent_id IS NULL")  # fmt: skip
     if not scalar(conn, "SELECT count(*) FROM mnemo.chain_head"):
         sql(conn, "UPDATE mnemo.event AS e SET seq = s.n, prev_hash = sha256(s.n::text::bytea),"
             " hash = sha256((s.n + 1)::text::bytea) FROM (SELECT org_id, id, row_number() OVER"

@@ -18,9 +18,10 @@ OWNER = "install_owner"
 ROLES = (APPLICATION, TENANT, ADMIN, STRANGER, OWNER)
 
 TABLES = (
-    "acl", "chain_head", "delegation", "event", "event_note", "idempotency", "memory",
-    "plan_identity", "plan_signature", "poisoning_rule", "role_binding", "role_level", "settings", "term_change",
-    "term_frequency", "term_posting", "term_total", "term_vector", "vector_model",
+    "acl", "chain_head", "chunk_state", "delegation", "event", "event_note", "idempotency",
+    "memory", "plan_check", "plan_identity", "plan_signature", "poisoning_rule", "role_binding",
+    "role_level", "settings", "term_change", "term_frequency", "term_posting", "term_total",
+    "term_vector", "vector_model",
 )  # fmt: skip
 
 QUESTION = "Which invoices of the spring quarter are still unpaid by large customers?"
@@ -86,6 +87,7 @@ def fill(dsn: str) -> None:
                      " p_org_id => 'globex')")  # fmt: skip
         _fill_memories(conn)
         _fill_plans(conn)
+        _fill_sources(conn)
         conn.execute("SELECT mnemo.delegate('bob', 'delete', p_tag => 'notes', p_max_depth => 1,"
                      " p_agent_id => 'ann', p_org_id => 'acme')")  # fmt: skip
         conn.execute("SELECT mnemo.delegate('dee', p_ttl => interval '20 years',"
@@ -148,6 +150,18 @@ def _fill_plans(conn: psycopg.Connection[Any]) -> None:
          ' {"query": "Too poor to be kept", "steps": [], "chunk_ids": [], "outcome_score": 0.1,'
          ' "agent_id": "bob", "org_id": "acme"}]'],
     )  # fmt: skip
+
+
+def _fill_sources(conn: psycopg.Connection[Any]) -> None:
+    """Chunks that changed, plans that are stale by them, one of them found to be right again."""
+    for chunk in ("a1", "it's \u00e9"):
+        plan = conn.execute(
+            "SELECT id FROM mnemo.remember_plan(%s, '{read}', ARRAY[%s], 0.9, 'ann', 'public',"
+            " 'acme', p_chunk_source => 'it''s a wiki')", [f"Who wrote the article {chunk}?", chunk]
+        ).fetchone()  # fmt: skip
+        conn.execute("SELECT mnemo.invalidate_chunks(ARRAY[%s], 'it''s a wiki',"
+                     " p_agent_id => 'ann', p_org_id => 'acme')", [chunk])  # fmt: skip
+    conn.execute("SELECT mnemo.revalidate_plan(%s, 'ann', 'acme')", plan)
 
 
 def rows(dsn: str) -> dict[str, list[str]]:
