@@ -3,7 +3,7 @@
 -- give candidates, which are few; these are scored slot by slot from their own terms, and each
 -- ranking of the fusion adds up the slots that belong to it.
 
-CREATE TYPE mnemo._retrieval_rules AS (
+CREATE TYPE mnemo._retrieval_numbers AS (
     list_cap bigint,
     candidates bigint,
     k double precision,
@@ -20,13 +20,13 @@ CREATE TYPE mnemo._retrieval_rules AS (
     weak_factor double precision,
     about_factor double precision
 );
-COMMENT ON TYPE mnemo._retrieval_rules IS 'The numbers of mnemo._retrieval_rules().';
+COMMENT ON TYPE mnemo._retrieval_numbers IS 'The numbers of mnemo._retrieval_rules().';
 
 CREATE FUNCTION mnemo._retrieval_rules()
-RETURNS mnemo._retrieval_rules
+RETURNS mnemo._retrieval_numbers
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN ROW(48, 40, 60, 2, 0.5, 0.41, 0.12, 0.6, 0.7, 0.5, 0.5, 0.3, 1.3, 0.3, 0.7)
-    ::mnemo._retrieval_rules;
+    ::mnemo._retrieval_numbers;
 COMMENT ON FUNCTION mnemo._retrieval_rules() IS
     'The numbers by which plans are executed. list_cap: entries read of each list; candidates: '
     'records that are scored; k: of the fusion; semantic_weight: of the ranking by embeddings, '
@@ -39,7 +39,7 @@ COMMENT ON FUNCTION mnemo._retrieval_rules() IS
     'somebody else than the query; own_factor: for records about whom it means; weak_factor: for '
     'words that ask for nothing; about_factor: of a name as the subject.';
 
-CREATE TYPE mnemo._asked AS (
+CREATE TYPE mnemo._question AS (
     terms bigint[],
     slots integer[],
     scores double precision[],
@@ -60,7 +60,7 @@ CREATE TYPE mnemo._asked AS (
     subjects text[],
     predicate text
 );
-COMMENT ON TYPE mnemo._asked IS
+COMMENT ON TYPE mnemo._question IS
     'What a plan asks for. terms, slots, scores, evidences: the terms that answer slots, with idf '
     'times factor and what a hit is evidence of; lists, list_scores, list_slots: the lists to '
     'read; rankings, '

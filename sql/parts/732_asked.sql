@@ -51,17 +51,17 @@ CREATE FUNCTION mnemo._asked(
     p_audiences bigint[],
     p_places bigint[]
 )
-RETURNS mnemo._asked
+RETURNS mnemo._question
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 AS $fn$
 DECLARE
-    v_rules mnemo._retrieval_rules := mnemo._retrieval_rules();
+    v_rules mnemo._retrieval_numbers := mnemo._retrieval_rules();
     v_queries text[] := ARRAY(
         SELECT e.text FROM jsonb_array_elements_text(p_plan -> 'lexical_queries') AS e(text));
     v_topics text := (
         SELECT string_agg(e.text, ' ')
           FROM jsonb_array_elements_text(p_plan -> 'topics') AS e(text));
-    v_asked mnemo._asked;
+    v_asked mnemo._question;
     v_factors double precision[];
     v_reads boolean[];
     v_own bigint[];

@@ -1,6 +1,6 @@
 CREATE FUNCTION mnemo._retrieved(
     p_plan jsonb,
-    p_asked mnemo._asked,
+    p_asked mnemo._question,
     p_org_id text,
     p_agent_id text,
     p_now timestamptz,
@@ -28,7 +28,7 @@ RETURNS TABLE (
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 64
 AS $fn$
 DECLARE
-    v_rules mnemo._retrieval_rules := mnemo._retrieval_rules();
+    v_rules mnemo._retrieval_numbers := mnemo._retrieval_rules();
     v_average double precision := p_asked.average_length;
     v_after timestamptz := p_plan #>> '{temporal,after}';
     v_before timestamptz := p_plan #>> '{temporal,before}';
@@ -269,7 +269,7 @@ BEGIN
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._retrieved(
-    jsonb, mnemo._asked, text, text, timestamptz, mnemo._recall_filter, bigint[], bigint[], text,
+    jsonb, mnemo._question, text, text, timestamptz, mnemo._recall_filter, bigint[], bigint[], text,
     text, bigint, mnemo._recall_filter, boolean
 ) IS
     'The records that a plan reaches, best first: those admitted, with the rank and the part of '

@@ -32,7 +32,7 @@ COMMENT ON FUNCTION mnemo._score_explanation(
     'of the boosts.';
 
 CREATE FUNCTION mnemo._hints_of(
-    p_asked mnemo._asked,
+    p_asked mnemo._question,
     p_subject text,
     p_predicate text
 )
@@ -42,7 +42,7 @@ RETURN jsonb_build_object(
     'subject', coalesce(mnemo._fold_name(p_subject) = ANY ((p_asked).subjects), false),
     'predicate', coalesce(p_predicate = (p_asked).predicate, false)
 );
-COMMENT ON FUNCTION mnemo._hints_of(mnemo._asked, text, text) IS
+COMMENT ON FUNCTION mnemo._hints_of(mnemo._question, text, text) IS
     'Which hints of a plan a record with this subject and predicate matches.';
 
 CREATE FUNCTION mnemo._tokens(
@@ -102,7 +102,7 @@ DECLARE
     v_budget bigint := greatest(500, 100 * p_limit);
     v_audiences bigint[];
     v_places bigint[];
-    v_asked mnemo._asked;
+    v_asked mnemo._question;
     v_found record;
     v_none mnemo._recall_filter;
     v_kept bigint := 0;
