@@ -55,14 +55,18 @@ from mnemo_pg.types import (
     Permission,
     Plan,
     PlanExplanation,
+    PlanFare,
     PlanMatch,
+    PlanReport,
     PoisoningRule,
+    PromotedPlan,
     QuarantinedRecord,
     RecalledMemory,
     RecallStrategy,
     Remembered,
     RememberedPlan,
     RetainedChain,
+    RetiredPlan,
     RetrievalExplanation,
     RetrievalTemporal,
     RetrievedMemory,
@@ -104,10 +108,11 @@ _NAMES: dict[Callable[[str, object], Any], str] = {
     " to_agents types",
     _wire.uuid: "after id memory_id",
     _wire.uuids: "ids",
-    _wire.number: "confidence importance min_importance outcome_score similarity_threshold weight",
+    _wire.number: "confidence importance min_importance outcome_score score similarity_threshold"
+    " weight",
     _wire.integer: "after_seq dimensions expected_version generation limit max_depth turn_id",
     _wire.binary: "expected_head",
-    _wire.boolean: "enabled roles tags_all",
+    _wire.boolean: "enabled roles success tags_all",
     _wire.moment: "as_of before now read_at since until valid_from valid_to",
     _wire.interval: "ttl",
     _wire.vector: "embedding",
@@ -215,6 +220,10 @@ _explanations = _many(PlanExplanation)
 _guard_tokens = _many(GuardToken)
 _plan = _one(Plan)
 _plans = _many(Plan)
+_fare = _one(PlanFare)
+_reports = _many(PlanReport)
+_retired = _one(RetiredPlan)
+_promoted = _one(PromotedPlan)
 _invalidated = _one(InvalidatedChunks)
 _revalidated = _one(RevalidatedPlan)
 _watch_statements = _many(WatchStatement)
@@ -1533,7 +1542,8 @@ def get_plan(
     return Statement(
         "SELECT id, org_id, origin_org_id, owner_agent_id, scope, query, signature_tokens, steps,"
         " details, chunk_ids, outcome_score, context, tags, thread_id, source_id,"
-        " consolidation_state, version, created_at, updated_at, expires_at"
+        " consolidation_state, version, created_at, updated_at, expires_at, uses, successes,"
+        " failures, last_success, last_reported_at, standing, retired"
         " FROM mnemo.get_plan(p_id => %(p_id)s, p_agent_id => %(p_agent_id)s,"
         " p_org_id => %(p_org_id)s)",
         _params(locals()),
@@ -1552,11 +1562,106 @@ def list_plans(
     return Statement(
         "SELECT id, org_id, origin_org_id, owner_agent_id, scope, query, signature_tokens, steps,"
         " details, chunk_ids, outcome_score, context, tags, thread_id, source_id,"
-        " consolidation_state, version, created_at, updated_at, expires_at, rank"
+        " consolidation_state, version, created_at, updated_at, expires_at, uses, successes,"
+        " failures, last_success, last_reported_at, standing, retired, rank"
         " FROM mnemo.list_plans(p_limit => %(p_limit)s, p_after => %(p_after)s,"
         " p_agent_id => %(p_agent_id)s, p_org_id => %(p_org_id)s) ORDER BY rank",
         _params(locals()),
         _plans,
+    )
+
+
+def record_plan_outcome(
+    id: UUID | str,
+    success: bool,
+    *,
+    score: float | None = None,
+    note: str | None = None,
+    agent_id: str | None = None,
+    org_id: str | None = None,
+) -> Statement[PlanFare]:
+    """Report how the replay of a plan went: whether it worked, how well (0 to 1), and a note.
+
+    Never waits for others that report on the same plan. `NotFoundError` unless the agent may read
+    the plan.
+    """
+    return Statement(
+        "SELECT id, uses, successes, failures, standing, retired"
+        " FROM mnemo.record_plan_outcome(p_id => %(p_id)s, p_success => %(p_success)s,"
+        " p_score => %(p_score)s, p_note => %(p_note)s, p_agent_id => %(p_agent_id)s,"
+        " p_org_id => %(p_org_id)s)",
+        _params(locals()),
+        _fare,
+    )
+
+
+def plan_outcomes(
+    id: UUID | str,
+    *,
+    limit: int = 50,
+    after: UUID | str | None = None,
+    agent_id: str | None = None,
+    org_id: str | None = None,
+) -> Statement[list[PlanReport]]:
+    """What agents of the organisation reported about a plan, newest first; `after` is the last id
+    of the page before."""
+    return Statement(
+        "SELECT rank, id, agent_id, success, score, note, counts, reported_at"
+        " FROM mnemo.plan_outcomes(p_id => %(p_id)s, p_limit => %(p_limit)s,"
+        " p_after => %(p_after)s, p_agent_id => %(p_agent_id)s, p_org_id => %(p_org_id)s)"
+        " ORDER BY rank",
+        _params(locals()),
+        _reports,
+    )
+
+
+def retire_plan(
+    id: UUID | str,
+    *,
+    note: str | None = None,
+    agent_id: str | None = None,
+    org_id: str | None = None,
+) -> Statement[RetiredPlan]:
+    """Have a plan recalled no more, until `revive_plan`; it is still listed. Needs `write`."""
+    return Statement(
+        "SELECT id, status FROM mnemo.retire_plan(p_id => %(p_id)s, p_note => %(p_note)s,"
+        " p_agent_id => %(p_agent_id)s, p_org_id => %(p_org_id)s)",
+        _params(locals()),
+        _retired,
+    )
+
+
+def revive_plan(
+    id: UUID | str,
+    *,
+    note: str | None = None,
+    agent_id: str | None = None,
+    org_id: str | None = None,
+) -> Statement[RetiredPlan]:
+    """Bring back a plan that was retired, by hand or by reports; its standing begins anew with the
+    original outcome score. Needs `write`."""
+    return Statement(
+        "SELECT id, status FROM mnemo.revive_plan(p_id => %(p_id)s, p_note => %(p_note)s,"
+        " p_agent_id => %(p_agent_id)s, p_org_id => %(p_org_id)s)",
+        _params(locals()),
+        _retired,
+    )
+
+
+def promote_plan(
+    id: UUID | str,
+    scope: Scope | str,
+    *,
+    agent_id: str | None = None,
+    org_id: str | None = None,
+) -> Statement[PromotedPlan]:
+    """Widen who may replay a plan, to `shared` or `public`; where it came from is kept in its
+    metadata. Needs `share`."""
+    return Statement(
+        "SELECT id, scope, status FROM mnemo.promote_plan(p_id => %(p_id)s,"
+        " p_scope => %(p_scope)s, p_agent_id => %(p_agent_id)s, p_org_id => %(p_org_id)s)",
+        _params(locals()),
+        _promoted,
     )
 
 

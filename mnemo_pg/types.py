@@ -164,11 +164,13 @@ class SweepTask(StrEnum):
     """What a sweep does, one after the other."""
 
     EXPIRED = "expired"
+    EVICTED = "evicted"
     PURGED = "purged"
     GRANTS = "grants"
     DELEGATIONS = "delegations"
     IDEMPOTENCY_KEYS = "idempotency_keys"
     TERMS = "terms"
+    OUTCOMES = "outcomes"
     EVENTS = "events"
 
 
@@ -192,6 +194,21 @@ class TouchStatus(StrEnum):
 
     TOUCHED = "touched"
     BUSY = "busy"
+
+
+class RetireStatus(StrEnum):
+    """What `retire_plan` and `revive_plan` made of a plan; `unchanged`: it was that before."""
+
+    RETIRED = "retired"
+    REVIVED = "revived"
+    UNCHANGED = "unchanged"
+
+
+class PromoteStatus(StrEnum):
+    """Whether `promote_plan` widened the scope of a plan, or the plan had it."""
+
+    PROMOTED = "promoted"
+    UNCHANGED = "unchanged"
 
 
 class Guard(StrEnum):
@@ -227,6 +244,7 @@ class RecallReason(StrEnum):
     NONE_SIMILAR = "none_similar"
     GUARDED = "guarded"
     STALE = "stale"
+    RETIRED = "retired"
     DISABLED = "disabled"
     BLANK_QUERY = "blank_query"
 
@@ -239,6 +257,7 @@ class ExplanationVerdict(StrEnum):
     OUTRANKED = "outranked"
     GUARDED = "guarded"
     STALE = "stale"
+    RETIRED = "retired"
     BELOW_THRESHOLD = "below_threshold"
     NONE_SIMILAR = "none_similar"
     DISABLED = "disabled"
@@ -265,6 +284,9 @@ class EventType(StrEnum):
     PLAN_STALE = "plan_stale"
     PLAN_REVALIDATED = "plan_revalidated"
     PLAN_RETIRED = "plan_retired"
+    PLAN_REVIVED = "plan_revived"
+    PLAN_PROMOTED = "plan_promoted"
+    PLAN_EVICTED = "plan_evicted"
     CHECKPOINT = "checkpoint"
 
 
@@ -712,7 +734,10 @@ class GuardToken:
 class Plan:
     """A stored plan, as `get_plan` and `list_plans` return it (`rank` by `list_plans` only).
 
-    `details` is None or has one JSON value a step. `expires_at` None means never.
+    `details` is None or has one JSON value a step. `expires_at` None means never. `uses`,
+    `successes` and `failures` count the reports of `record_plan_outcome`, `last_success` and
+    `last_reported_at` are of the latest (None without any); `standing` ranks plans of equal
+    similarity, and a `retired` plan is not recalled.
     """
 
     id: UUID
@@ -735,7 +760,61 @@ class Plan:
     created_at: datetime
     updated_at: datetime
     expires_at: datetime | None
+    uses: int
+    successes: int
+    failures: int
+    last_success: bool | None
+    last_reported_at: datetime | None
+    standing: float
+    retired: bool
     rank: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanFare:
+    """How a plan fares after a report, as the caller's organisation counts it; see `Plan`."""
+
+    id: UUID
+    uses: int
+    successes: int
+    failures: int
+    standing: float
+    retired: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanReport:
+    """One report about a plan; `rank` from 1, the newest first.
+
+    `counts`: it is the latest of its agent since the plan was revived, one of those that make the
+    standing. `note` is for the plan's owner, the reporter and administrators.
+    """
+
+    rank: int
+    id: UUID
+    agent_id: str
+    success: bool
+    score: float
+    note: str | None
+    counts: bool
+    reported_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetiredPlan:
+    """What `retire_plan` or `revive_plan` made of a plan."""
+
+    id: UUID
+    status: RetireStatus | str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromotedPlan:
+    """The scope of a plan after `promote_plan`."""
+
+    id: UUID
+    scope: Scope | str
+    status: PromoteStatus | str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

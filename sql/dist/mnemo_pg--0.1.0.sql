@@ -288,7 +288,8 @@ RETURN CASE p_set
         'memory_write', 'memory_update', 'memory_read', 'memory_delete', 'memory_share',
         'memory_unshare', 'memory_expired', 'memory_redact', 'memory_quarantined',
         'memory_released', 'plan_write', 'plan_merged', 'plan_replay', 'plan_outcome',
-        'plan_stale', 'plan_revalidated', 'plan_retired', 'checkpoint'
+        'plan_stale', 'plan_revalidated', 'plan_retired', 'plan_revived', 'plan_promoted',
+        'plan_evicted', 'checkpoint'
     ]
     WHEN 'chain_reason' THEN ARRAY[
         'event_missing', 'event_extra', 'link_broken', 'event_changed', 'tail_missing',
@@ -307,7 +308,8 @@ RETURN CASE p_set
         'delegations'
     ]
     WHEN 'sweep_task' THEN ARRAY[
-        'expired', 'purged', 'grants', 'delegations', 'idempotency_keys', 'terms', 'events'
+        'expired', 'evicted', 'purged', 'grants', 'delegations', 'idempotency_keys', 'terms',
+        'outcomes', 'events'
     ]
     WHEN 'delegation_status' THEN ARRAY['active', 'expired', 'revoked']
     WHEN 'delegation_direction' THEN ARRAY['given', 'received']
@@ -315,17 +317,19 @@ RETURN CASE p_set
     WHEN 'guard' THEN ARRAY['strict', 'meaning', 'off']
     WHEN 'stale_mode' THEN ARRAY['refuse', 'include']
     WHEN 'recall_reason' THEN ARRAY[
-        'exact', 'similar', 'semantic', 'none_similar', 'guarded', 'stale', 'disabled',
+        'exact', 'similar', 'semantic', 'none_similar', 'guarded', 'stale', 'retired', 'disabled',
         'blank_query'
     ]
     WHEN 'verdict' THEN ARRAY[
-        'replayed', 'outranked', 'guarded', 'stale', 'below_threshold', 'none_similar',
+        'replayed', 'outranked', 'guarded', 'stale', 'retired', 'below_threshold', 'none_similar',
         'disabled', 'blank_query'
     ]
     WHEN 'guard_class' THEN ARRAY['meaning', 'values']
     WHEN 'plan_status' THEN ARRAY[
         'stored', 'below_threshold', 'quarantined', 'repeated', 'merged', 'failed'
     ]
+    WHEN 'retire_status' THEN ARRAY['retired', 'revived', 'unchanged']
+    WHEN 'promote_status' THEN ARRAY['promoted', 'unchanged']
     WHEN 'update_status' THEN ARRAY['updated', 'unchanged', 'quarantined']
     WHEN 'quarantine_status' THEN ARRAY['released', 'purged']
     WHEN 'rule_origin' THEN ARRAY['builtin', 'database', 'organisation']
@@ -3497,6 +3501,10 @@ RETURN CASE p_name
     WHEN 'default_agent_id' THEN 'default'
     WHEN 'default_org_id' THEN 'default'
     WHEN 'purge_after' THEN '30 days'
+    WHEN 'retire_threshold' THEN '0.05'
+    WHEN 'plan_ttl' THEN 'none'
+    WHEN 'max_plans_per_agent' THEN 'none'
+    WHEN 'max_plans_per_org' THEN 'none'
 END;
 COMMENT ON FUNCTION mnemo._setting_default(text) IS
     'The default of a setting; NULL for a name that is no setting.';
@@ -3868,6 +3876,89 @@ ALTER TABLE mnemo.term_change
     ALTER COLUMN terms SET STATISTICS 0,
     ALTER COLUMN counts SET STATISTICS 0;
 
+-- part: 226_plan_outcomes.sql
+-- How plans fare: every report, and per organisation that reports one running summary.
+
+CREATE TABLE mnemo.plan_report (
+    org_id text NOT NULL,
+    plan_id uuid NOT NULL,
+    id uuid NOT NULL,
+    reporter_org_id text NOT NULL,
+    reporter_agent_id text NOT NULL,
+    success boolean NOT NULL,
+    score double precision NOT NULL,
+    reported_at timestamptz NOT NULL,
+    counts boolean NOT NULL,
+    folded boolean NOT NULL,
+    CONSTRAINT plan_report_pkey PRIMARY KEY (org_id, plan_id, id),
+    CONSTRAINT plan_report_plan_id_fkey FOREIGN KEY (org_id, plan_id)
+        REFERENCES mnemo.memory (org_id, id) ON DELETE CASCADE,
+    CONSTRAINT plan_report_score_check CHECK (score BETWEEN 0 AND 1)
+);
+CREATE INDEX plan_report_reporter_idx ON mnemo.plan_report
+    (org_id, plan_id, reporter_org_id, reporter_agent_id, id DESC) WHERE counts;
+CREATE INDEX plan_report_waiting_idx ON mnemo.plan_report (org_id, plan_id) WHERE NOT folded;
+COMMENT ON TABLE mnemo.plan_report IS
+    'What agents reported about plans that they replayed: one row a report, none is ever changed in '
+    'what it says, and none is unique but by its id, so that nobody waits for another.';
+COMMENT ON COLUMN mnemo.plan_report.org_id IS 'org_id of the plan.';
+COMMENT ON COLUMN mnemo.plan_report.plan_id IS 'Id of the plan in memory.';
+COMMENT ON COLUMN mnemo.plan_report.id IS 'UUID of version 7: id of the report''s event, unless the plan was remembered again.';
+COMMENT ON COLUMN mnemo.plan_report.reporter_org_id IS 'Organisation of the agent that reported.';
+COMMENT ON COLUMN mnemo.plan_report.reporter_agent_id IS 'The agent that reported.';
+COMMENT ON COLUMN mnemo.plan_report.success IS 'Whether the plan worked.';
+COMMENT ON COLUMN mnemo.plan_report.score IS 'How well it worked, from 0 to 1.';
+COMMENT ON COLUMN mnemo.plan_report.reported_at IS 'Start of the transaction that reported.';
+COMMENT ON COLUMN mnemo.plan_report.counts IS
+    'Whether it counts for the standing: false for what was reported before the plan was revived.';
+COMMENT ON COLUMN mnemo.plan_report.folded IS
+    'Whether plan_fare has it; false for a while where several transactions reported at once.';
+
+CREATE TABLE mnemo.plan_fare (
+    org_id text NOT NULL,
+    plan_id uuid NOT NULL,
+    reporter_org_id text NOT NULL,
+    uses bigint NOT NULL,
+    successes bigint NOT NULL,
+    failures bigint NOT NULL,
+    last_id uuid NOT NULL,
+    last_success boolean NOT NULL,
+    last_reported_at timestamptz NOT NULL,
+    agents bigint NOT NULL,
+    failing bigint NOT NULL,
+    score_sum numeric NOT NULL,
+    standing double precision NOT NULL,
+    digest bigint,
+    CONSTRAINT plan_fare_pkey PRIMARY KEY (org_id, plan_id, reporter_org_id),
+    CONSTRAINT plan_fare_plan_id_fkey FOREIGN KEY (org_id, plan_id)
+        REFERENCES mnemo.memory (org_id, id) ON DELETE CASCADE
+);
+CREATE INDEX plan_fare_digest_idx ON mnemo.plan_fare (reporter_org_id, digest)
+    WHERE digest IS NOT NULL;
+COMMENT ON TABLE mnemo.plan_fare IS
+    'The reports of each organisation about each plan, summed up; derived from plan_report. The row '
+    'of an organisation that does not own a global plan says where the plan stands for that one.';
+COMMENT ON COLUMN mnemo.plan_fare.org_id IS 'org_id of the plan.';
+COMMENT ON COLUMN mnemo.plan_fare.plan_id IS 'Id of the plan in memory.';
+COMMENT ON COLUMN mnemo.plan_fare.reporter_org_id IS 'Organisation of the agents that reported.';
+COMMENT ON COLUMN mnemo.plan_fare.uses IS 'How many reports there are.';
+COMMENT ON COLUMN mnemo.plan_fare.successes IS 'Of these, how many say that it worked.';
+COMMENT ON COLUMN mnemo.plan_fare.failures IS 'Of these, how many say that it did not.';
+COMMENT ON COLUMN mnemo.plan_fare.last_id IS 'Id of the latest report.';
+COMMENT ON COLUMN mnemo.plan_fare.last_success IS 'Whether the plan worked by the latest report.';
+COMMENT ON COLUMN mnemo.plan_fare.last_reported_at IS 'When the latest report was made.';
+COMMENT ON COLUMN mnemo.plan_fare.agents IS 'How many agents have a report that counts.';
+COMMENT ON COLUMN mnemo.plan_fare.failing IS
+    'Of these, how many say in their latest report that the plan did not work.';
+COMMENT ON COLUMN mnemo.plan_fare.score_sum IS 'Sum of the scores of the latest report of each.';
+COMMENT ON COLUMN mnemo.plan_fare.standing IS 'Where the plan stands for this organisation, 0 to 1.';
+COMMENT ON COLUMN mnemo.plan_fare.digest IS
+    'Hash of the plan''s signature where the organisation is not the owner''s, so that its recalls '
+    'find the standing; else NULL.';
+
+-- The planner's statistics of this column would confirm a guess after erasure.
+ALTER TABLE mnemo.plan_fare ALTER COLUMN digest SET STATISTICS 0;
+
 -- part: 227_sources.sql
 CREATE TABLE mnemo.chunk_state (
     org_id text NOT NULL,
@@ -4208,6 +4299,8 @@ CREATE TABLE mnemo.plan_signature (
     grantee_agent_id text,
     signature_version integer NOT NULL,
     guard_version integer NOT NULL,
+    standing double precision NOT NULL,
+    endurance double precision NOT NULL,
     CONSTRAINT plan_signature_pkey PRIMARY KEY (org_id, plan_id, audience),
     CONSTRAINT plan_signature_plan_id_fkey FOREIGN KEY (org_id, plan_id)
         REFERENCES mnemo.memory (org_id, id) ON DELETE CASCADE,
@@ -4216,10 +4309,10 @@ CREATE TABLE mnemo.plan_signature (
 -- Each look-up has one condition that one index alone can serve: the audience, and with it the
 -- organisation, is mixed into it. So no statistics can lead the planner elsewhere.
 CREATE INDEX plan_signature_digest_idx ON mnemo.plan_signature
-    ((audience # digest), outcome_score DESC, created_at DESC, plan_id DESC);
+    ((audience # digest), standing DESC, outcome_score DESC, created_at DESC, plan_id DESC);
 CREATE INDEX plan_signature_guard_idx ON mnemo.plan_signature
-    ((audience # digest # guard_meaning # guard_values), outcome_score DESC, created_at DESC,
-     plan_id DESC);
+    ((audience # digest # guard_meaning # guard_values), standing DESC, outcome_score DESC,
+     created_at DESC, plan_id DESC);
 -- A pending list would be searched row by row by every recall and flushed inside somebody's call.
 CREATE INDEX plan_signature_keys_idx ON mnemo.plan_signature USING gin (keys)
     WITH (fastupdate = off);
@@ -4251,6 +4344,10 @@ COMMENT ON COLUMN mnemo.plan_signature.expires_at IS
     'no end.';
 COMMENT ON COLUMN mnemo.plan_signature.grantee_agent_id IS
     'Agent that the row was added for by a grant; NULL for the plan''s own audience.';
+COMMENT ON COLUMN mnemo.plan_signature.standing IS
+    'Where the plan stands by its outcome score and reports, see _wilson; ranks before the score.';
+COMMENT ON COLUMN mnemo.plan_signature.endurance IS
+    'Retired where the setting retire_threshold is above it, see _endurance.';
 COMMENT ON COLUMN mnemo.plan_signature.signature_version IS 'Version of the signature rules.';
 
 -- The planner's statistics of what is made of people's words would confirm a guess after erasure.
@@ -5088,7 +5185,7 @@ SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 BEGIN
     IF p_name IN ('similarity_threshold', 'semantic_threshold', 'minimum_threshold',
-        'success_threshold')
+        'success_threshold', 'retire_threshold')
     THEN
         IF p_value COLLATE "C" !~ '^(0([.][0-9]{1,15})?|1([.]0{1,15})?)$' THEN
             RETURN mnemo._argument('p_value',
@@ -5110,6 +5207,18 @@ BEGIN
             RETURN mnemo._argument('p_value',
                 'purge_after must be never or a time like 30 days; got ' || mnemo._shown(p_value),
                 'write a whole number of minutes, hours or days: 30 days');
+        END IF;
+    ELSIF p_name = 'plan_ttl' THEN
+        IF p_value COLLATE "C" !~ '^(none|[1-9][0-9]{0,5} (minutes|hours|days))$' THEN
+            RETURN mnemo._argument('p_value',
+                'plan_ttl must be none or a time like 30 days; got ' || mnemo._shown(p_value),
+                'write a whole number of minutes, hours or days: 30 days');
+        END IF;
+    ELSIF p_name IN ('max_plans_per_agent', 'max_plans_per_org') THEN
+        IF p_value COLLATE "C" !~ '^(none|[1-9][0-9]{0,8})$' THEN
+            RETURN mnemo._argument('p_value',
+                format('%s must be none or a whole number; got %s', p_name, mnemo._shown(p_value)),
+                'write how many plans may be kept, such as 10000');
         END IF;
     ELSIF p_name = 'guard' THEN
         RETURN mnemo._label_problem('p_value', 'guard', p_value);
@@ -5134,8 +5243,8 @@ BEGIN
         PERFORM mnemo._raise_argument('p_name',
             'p_name must be the name of a setting; got ' || mnemo._shown(p_name),
             'experience_memory, similarity_threshold, semantic_threshold, minimum_threshold, '
-            'success_threshold, guard, merge_plans, default_agent_id, default_org_id or '
-            'purge_after');
+            'success_threshold, guard, merge_plans, default_agent_id, default_org_id, purge_after, '
+            'retire_threshold, plan_ttl, max_plans_per_agent or max_plans_per_org');
     END IF;
 END
 $fn$;
@@ -5181,7 +5290,10 @@ COMMENT ON FUNCTION mnemo.configure(text, text, text) IS
     'names no threshold uses the greater of it and similarity_threshold), success_threshold (0.5), '
     'guard (strict), merge_plans (on: the same plan again is merged), default_agent_id (default), '
     'default_org_id (default), purge_after (30 days: how '
-    'long mnemo.sweep keeps deleted records; never: for good). Level admin only. Errors: 42501 not an administrator; 22023 unknown name, value '
+    'long mnemo.sweep keeps deleted records; never: for good), retire_threshold (0.05: below it a '
+    'plan is retired, see mnemo.record_plan_outcome; 0: by hand only), plan_ttl (none: how long a plan '
+    'counts that was remembered without p_ttl), max_plans_per_agent and max_plans_per_org (none: how '
+    'many live plans mnemo.sweep leaves). Level admin only. Errors: 42501 not an administrator; 22023 unknown name, value '
     'out of range.';
 
 CREATE FUNCTION mnemo.setting(
@@ -10968,12 +11080,14 @@ BEGIN
     DELETE FROM mnemo.idempotency AS i
      WHERE i.memory_org_id = p_org_id AND i.memory_id = ANY (p_ids);
     GET DIAGNOSTICS idempotency_keys = ROW_COUNT;
+    DELETE FROM mnemo.plan_report AS r WHERE r.org_id = p_org_id AND r.plan_id = ANY (p_ids);
+    DELETE FROM mnemo.plan_fare AS f WHERE f.org_id = p_org_id AND f.plan_id = ANY (p_ids);
     PERFORM mnemo._drop_embeddings(p_org_id, p_ids);
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._forget_beside(text, uuid[]) IS
     'Removes what other tables hold of people''s words about records: grants, notes of their events, '
-    'idempotency keys; embeddings.';
+    'idempotency keys; embeddings; reports about plans.';
 
 CREATE FUNCTION mnemo._write_forget_events(
     p_org_id text,
@@ -14092,6 +14206,7 @@ BEGIN
       LEFT JOIN mnemo.event_note AS n ON n.org_id = e.org_id AND n.event_id = e.id
      -- Who else reads a record that many see is none of a reader's business.
      WHERE v.owned OR v_caller.level = 'admin' OR e.event_type <> 'memory_read'
+        AND (e.event_type <> 'plan_outcome' OR e.actor_org_id = v_caller.org_id)
         OR e.actor_org_id = v_caller.org_id AND e.actor_agent_id = v_caller.agent_id
      ORDER BY 1;
     IF NOT FOUND THEN
@@ -14102,7 +14217,7 @@ $fn$;
 COMMENT ON FUNCTION mnemo.history(uuid, text, text) IS
     'The events of a record and of the versions that it replaced, oldest first; rank from 1. For '
     'the owner also after it is deleted; for others while they can read it, without the reads that '
-    'other agents logged. changes: the columns that the event set, times in microseconds since 1970 '
+    'other agents logged and what other organisations reported about a plan. changes: the columns that the event set, times in microseconds since 1970 '
     'UTC. note: its free text, for the owner and administrators; NULL for none, or erased. seq and '
     'hash: its place in the chain, NULL until sealed. Events that retention removed are not there. '
     'Errors: 42501 no access; 22023 NULL; MN001 unknown or invisible record.';
@@ -14213,7 +14328,7 @@ COMMENT ON TYPE mnemo._export_section IS
     'what is wrong with row r, or NULL.';
 
 CREATE FUNCTION mnemo._export_sections() RETURNS SETOF mnemo._export_section
-LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 12
+LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 21
 BEGIN ATOMIC
     -- A row is written after those that it refers to. What is not here is derived, see _derive.
     SELECT s.place, s.table_name, s.global, s.keys, s.one, s.same, s.wrong
@@ -14267,7 +14382,14 @@ BEGIN ATOMIC
          'e.checked_at >= r.checked_at', NULL),
         (19, 'plan_check', true, ARRAY['t.org_id', 't.plan_id'],
          't.org_id = ''*'' AND EXISTS (SELECT FROM mnemo.memory AS m WHERE m.org_id = ''*'''
-         ' AND m.id = t.plan_id AND m.origin_org_id = $1)', NULL, NULL)
+         ' AND m.id = t.plan_id AND m.origin_org_id = $1)', NULL, NULL),
+        (20, 'plan_report', false, ARRAY['t.org_id', 't.plan_id', 't.id'], 't.org_id = $1',
+         'to_jsonb(e) - ''{counts,folded}''::text[] = to_jsonb(r) - ''{counts,folded}''::text[]',
+         NULL),
+        -- What other organisations reported is theirs.
+        (21, 'plan_report', true, ARRAY['t.org_id', 't.plan_id', 't.id'],
+         't.org_id = ''*'' AND t.reporter_org_id = $1 AND EXISTS (SELECT FROM mnemo.memory AS m'
+         ' WHERE m.org_id = ''*'' AND m.id = t.plan_id AND m.origin_org_id = $1)', NULL, NULL)
       ) AS s(place, table_name, global, keys, one, same, wrong)
      ORDER BY s.place;
 END;
@@ -14463,7 +14585,8 @@ $fn$;
 COMMENT ON FUNCTION mnemo.export_records(text, text, bigint, boolean) IS
     'A page of an export, a line of JSON a row: settings, records (plans, deleted, quarantined '
     'and redacted ones too) with ids, nonces and hashes, grants, delegations, events with notes, '
-    'heads of chains, idempotency keys, embeddings and their models, and with p_roles the levels and bindings of roles. '
+    'heads of chains, idempotency keys, embeddings and their models, reports about plans, and with '
+    'p_roles the levels and bindings of roles. '
     'p_org_id NULL: all organisations; else that one and the global records that it wrote. '
     'p_last: the last record of the page before, NULL for the first page. At most p_limit rows, '
     'and none after 4 MB; no row: the export is complete. All pages in one REPEATABLE READ '
@@ -14614,11 +14737,13 @@ BEGIN
             SELECT DISTINCT u.item ->> 'org_id' AS org_id, (u.item ->> 'memory_id')::uuid AS id
               FROM unnest(p_rows) AS u(item)
            ) AS g;
+    ELSIF p_table = 'plan_report' THEN
+        PERFORM mnemo._fold_imported(p_rows);
     END IF;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._derive(text, jsonb[]) IS
-    'Makes the rows of other tables (plan_signature, term_vector and its kin) that follow from rows '
+    'Makes the rows of other tables (plan_signature, plan_fare, term_vector and its kin) that follow from rows '
     'just imported.';
 
 CREATE FUNCTION mnemo._import_rows(
@@ -15246,7 +15371,7 @@ CREATE FUNCTION mnemo.sweep(
     p_now timestamptz DEFAULT NULL
 )
 RETURNS TABLE (rank bigint, task text, done bigint, more boolean)
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 7
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 9
 SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
@@ -15269,33 +15394,43 @@ BEGIN
     more := done >= p_limit;
     RETURN NEXT;
     rank := 2;
+    task := 'evicted';
+    done := mnemo._sweep_surplus(p_limit, v_now);
+    more := done >= p_limit;
+    RETURN NEXT;
+    rank := 3;
     task := 'purged';
     done := mnemo._sweep_deleted(p_limit, v_now);
     more := done >= p_limit;
     RETURN NEXT;
-    rank := 3;
+    rank := 4;
     task := 'grants';
     done := mnemo._sweep_grants(p_limit, v_now);
     more := done >= p_limit;
     RETURN NEXT;
-    rank := 4;
+    rank := 5;
     task := 'delegations';
     done := mnemo._sweep_delegations(p_limit, least(v_now, now()));
     -- Those that they were passed on from may go now.
     more := done > 0;
     RETURN NEXT;
-    rank := 5;
+    rank := 6;
     task := 'idempotency_keys';
     done := mnemo._sweep_keys(p_limit);
     more := false;
     RETURN NEXT;
-    rank := 6;
+    rank := 7;
     task := 'terms';
     done := mnemo._sweep_terms();
     more := false;
     RETURN NEXT;
+    rank := 8;
+    task := 'outcomes';
+    done := mnemo._sweep_reports(p_limit);
+    more := done >= p_limit;
+    RETURN NEXT;
     SELECT * INTO v_events FROM mnemo._sweep_events(p_limit * 10);
-    rank := 7;
+    rank := 9;
     task := 'events';
     done := v_events.sealed;
     more := v_events.left_over > 0;
@@ -15306,11 +15441,14 @@ COMMENT ON FUNCTION mnemo.sweep(bigint, timestamptz) IS
     'The housekeeping of the store, for cron: call it until no row says more, or nothing was done. '
     'Never waits for writers: what another session has locked is left for the next call. Returns '
     'a row for each task with how many rows it took and whether more are there: expired (records '
-    'past their end are deleted softly, event memory_expired), purged (records deleted longer ago '
+    'past their end are deleted softly, event memory_expired), evicted '
+    '(plans over the settings max_plans_per_agent and max_plans_per_org, the least valuable, are '
+    'deleted softly, event plan_evicted), purged (records deleted longer ago '
     'than the setting purge_after are removed for good, with a tombstone; redacted ones stay), '
     'grants that have ended (event memory_unshare), delegations that have ended or were taken back, '
     'idempotency_keys without a record (a random stretch of the table in each call), terms '
-    '(changes of the term statistics folded in), events (sealed; ten times p_limit at most). '
+    '(changes of the term statistics folded in), outcomes (reports about plans that waited, summed '
+    'up), events (sealed; ten times p_limit at most). '
     'p_limit: rows of each task, 1 to 10,000. p_now: the time to go by, NULL for the clock; delegations '
     'go by the clock where it lies ahead. Level admin only. Errors: 42501 not an administrator; '
     '22023 bad p_limit or p_now; 55000 not in READ COMMITTED.';
@@ -15953,6 +16091,272 @@ COMMENT ON FUNCTION mnemo._probe_parts(bigint[], double precision, integer, inte
     'The share of _probe_keys for plans of 33 to 127 tokens: p_low is the threshold, a little lower, '
     'p_least and p_most the sizes that it admits.';
 
+-- part: 605_standing.sql
+-- Where a plan stands: what its reports and its original outcome say together, as one number.
+
+CREATE FUNCTION mnemo._observation(
+    p_score double precision
+)
+RETURNS numeric
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+-- Exact sums: the same for every order of the reports.
+RETURN round(p_score::numeric, 17);
+COMMENT ON FUNCTION mnemo._observation(double precision) IS
+    'A score as it is summed up: to 15 significant digits, 17 after the point.';
+
+CREATE FUNCTION mnemo._wilson(
+    p_sum numeric,
+    p_count bigint
+)
+RETURNS double precision
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+-- Thirty digits, so that rounding never turns two plans round.
+RETURN ((p_sum + 1.9208
+         - 1.96 * sqrt(round(p_sum * (p_count - p_sum) / p_count + 0.9604, 30)))
+        / (p_count + 3.8416))::double precision;
+COMMENT ON FUNCTION mnemo._wilson(numeric, bigint) IS
+    'The lower bound of the share of successes behind p_count observations with the sum p_sum, at '
+    '95 % (z = 1.96): the score interval of Wilson (J. Am. Stat. Assoc. 22, 1927). One observation '
+    'alone gives an order by its score.';
+
+CREATE FUNCTION mnemo._by_hand() RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN 'retracted';
+COMMENT ON FUNCTION mnemo._by_hand() IS
+    'The status of the record of a plan that mnemo.retire_plan retired.';
+
+CREATE FUNCTION mnemo._endurance(
+    p_status text,
+    p_sum numeric,
+    p_count bigint,
+    p_failing bigint,
+    p_run bigint
+)
+RETURNS double precision
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE
+    WHEN p_status = mnemo._by_hand() THEN -1
+    WHEN p_run > 0 OR p_failing > 1 THEN mnemo._wilson(p_sum, p_count + greatest(p_run - 1, 0))
+    ELSE 'infinity'
+END;
+COMMENT ON FUNCTION mnemo._endurance(text, numeric, bigint, bigint, bigint) IS
+    'A plan is retired where the setting retire_threshold is above this: the standing, in which the '
+    'failures that the owner reported in a row (p_run) count each; infinity unless the latest '
+    'report of the owner, or of two agents (p_failing), is a failure, for one agent alone retires '
+    'only what is its own; -1 when it was retired by hand. p_sum, p_count: observations of the '
+    'owner''s organisation and the original outcome.';
+
+CREATE FUNCTION mnemo._failing_run(
+    p_org_id text,
+    p_plan_id uuid,
+    p_owner_org_id text,
+    p_owner_agent_id text
+)
+RETURNS bigint
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+SET enable_seqscan = off
+SET enable_sort = off
+SET jit = off
+AS $fn$
+BEGIN
+    RETURN (
+        SELECT count(*)
+          FROM (
+            SELECT bool_or(l.success) OVER (ORDER BY l.id DESC) AS ended
+              FROM (
+                SELECT r.id, r.success
+                  FROM mnemo.plan_report AS r
+                 WHERE r.org_id = p_org_id AND r.plan_id = p_plan_id
+                   AND r.reporter_org_id = p_owner_org_id
+                   AND r.reporter_agent_id = p_owner_agent_id AND r.counts
+                 ORDER BY r.id DESC
+                 LIMIT 100
+              ) AS l
+          ) AS o
+         WHERE NOT o.ended
+    );
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._failing_run(text, uuid, text, text) IS
+    'How many failures the owner of a plan has reported since its last success, at most 100.';
+
+CREATE FUNCTION mnemo._report_deltas(
+    p_org_id text,
+    p_plan_id uuid,
+    p_new uuid
+)
+RETURNS TABLE (
+    reporter_org_id text,
+    ids uuid[],
+    uses bigint,
+    successes bigint,
+    last_id uuid,
+    last_success boolean,
+    last_reported_at timestamptz,
+    agents bigint,
+    failing bigint,
+    score_sum numeric
+)
+LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 1
+SET search_path = pg_catalog, mnemo, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+BEGIN
+    RETURN QUERY
+    WITH waiting AS MATERIALIZED (
+        SELECT r.* FROM mnemo.plan_report AS r
+         WHERE r.org_id = p_org_id AND r.plan_id = p_plan_id AND NOT r.folded
+        UNION ALL
+        SELECT r.* FROM mnemo.plan_report AS r
+         WHERE r.org_id = p_org_id AND r.plan_id = p_plan_id AND r.id = p_new AND r.folded
+    ), latest AS (
+        SELECT DISTINCT ON (w.reporter_org_id, w.reporter_agent_id) w.*
+          FROM waiting AS w
+         WHERE w.counts
+         ORDER BY w.reporter_org_id, w.reporter_agent_id, w.id DESC
+    ), changed AS (
+        SELECT l.reporter_org_id, count(*) FILTER (WHERE o.id IS NULL) AS agents,
+               sum((NOT l.success)::integer - coalesce((NOT o.success)::integer, 0)) AS failing,
+               sum(mnemo._observation(l.score) - coalesce(mnemo._observation(o.score), 0))
+                   AS score_sum
+          FROM latest AS l
+          LEFT JOIN LATERAL (
+            SELECT r.id, r.success, r.score
+              FROM mnemo.plan_report AS r
+             WHERE r.org_id = p_org_id AND r.plan_id = p_plan_id
+               AND r.reporter_org_id = l.reporter_org_id
+               AND r.reporter_agent_id = l.reporter_agent_id AND r.counts
+               AND r.folded AND r.id IS DISTINCT FROM p_new
+             ORDER BY r.id DESC
+             LIMIT 1
+          ) AS o ON true
+         WHERE o.id IS NULL OR o.id < l.id
+         GROUP BY l.reporter_org_id
+    )
+    SELECT t.reporter_org_id, t.ids, t.uses, t.successes, t.last_id, t.last_success,
+           t.last_reported_at, coalesce(c.agents, 0), coalesce(c.failing, 0)::bigint,
+           coalesce(c.score_sum, 0)
+      FROM (
+        SELECT w.reporter_org_id, array_agg(w.id) AS ids, count(*) AS uses,
+               count(*) FILTER (WHERE w.success) AS successes,
+               (array_agg(w.id ORDER BY w.id DESC))[1] AS last_id,
+               (array_agg(w.success ORDER BY w.id DESC))[1] AS last_success,
+               (array_agg(w.reported_at ORDER BY w.id DESC))[1] AS last_reported_at
+          FROM waiting AS w
+         GROUP BY w.reporter_org_id
+      ) AS t
+      LEFT JOIN changed AS c ON c.reporter_org_id = t.reporter_org_id;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._report_deltas(text, uuid, uuid) IS
+    'What the reports about a plan that plan_fare has not (those that wait, and p_new, which is to '
+    'be NULL for none) add to it, a row for each organisation that reported.';
+
+CREATE FUNCTION mnemo._fare(
+    p_org_id text,
+    p_plan_id uuid,
+    p_seen_by text
+)
+RETURNS TABLE (
+    uses bigint,
+    successes bigint,
+    failures bigint,
+    last_success boolean,
+    last_reported_at timestamptz,
+    standing double precision,
+    endurance double precision
+)
+LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 1
+SET search_path = pg_catalog, mnemo, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+BEGIN
+    RETURN QUERY
+    SELECT t.uses, t.successes, t.uses - t.successes, t.last_success, t.last_reported_at,
+           mnemo._wilson(mnemo._observation(m.importance) + t.score_sum, 1 + t.agents),
+           mnemo._endurance(m.status, mnemo._observation(m.importance) + t.own_score_sum,
+               1 + t.own_agents, t.own_failing,
+               CASE WHEN t.own_failing > 0 THEN mnemo._failing_run(
+                   m.org_id, m.id, m.origin_org_id, m.agent_id) ELSE 0 END)
+      FROM mnemo.memory AS m
+      CROSS JOIN LATERAL (
+        SELECT coalesce(sum(f.uses), 0)::bigint AS uses,
+               coalesce(sum(f.successes), 0)::bigint AS successes,
+               (array_agg(f.last_success ORDER BY f.last_id DESC))[1] AS last_success,
+               (array_agg(f.last_reported_at ORDER BY f.last_id DESC))[1] AS last_reported_at,
+               coalesce(sum(f.agents), 0)::bigint AS agents,
+               coalesce(sum(f.score_sum), 0) AS score_sum,
+               coalesce(sum(f.agents) FILTER (WHERE f.own), 0)::bigint AS own_agents,
+               coalesce(sum(f.failing) FILTER (WHERE f.own), 0)::bigint AS own_failing,
+               coalesce(sum(f.score_sum) FILTER (WHERE f.own), 0) AS own_score_sum
+          FROM (
+            SELECT s.*, s.reporter_org_id = m.origin_org_id AS own
+              FROM (
+                SELECT a.reporter_org_id, a.uses, a.successes, a.last_id, a.last_success,
+                       a.last_reported_at, a.agents, a.failing, a.score_sum
+                  FROM mnemo.plan_fare AS a
+                 WHERE a.org_id = p_org_id AND a.plan_id = p_plan_id
+                   AND a.reporter_org_id IN (m.origin_org_id, p_seen_by)
+                UNION ALL
+                SELECT d.reporter_org_id, d.uses, d.successes, d.last_id, d.last_success,
+                       d.last_reported_at, d.agents, d.failing, d.score_sum
+                  FROM mnemo._report_deltas(p_org_id, p_plan_id, NULL) AS d
+                 WHERE d.reporter_org_id IN (m.origin_org_id, p_seen_by)
+              ) AS s
+          ) AS f
+      ) AS t
+     WHERE m.org_id = p_org_id AND m.id = p_plan_id;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._fare(text, uuid, text) IS
+    'How a plan fares, as the organisation p_seen_by counts it: by the reports of the owner''s '
+    'organisation and its own, those that wait included. endurance: see _endurance.';
+
+CREATE FUNCTION mnemo._derived_standing(
+    p_record mnemo.memory
+)
+RETURNS TABLE (standing double precision, endurance double precision)
+LANGUAGE sql STABLE PARALLEL SAFE ROWS 1
+BEGIN ATOMIC
+    SELECT mnemo._wilson(
+               mnemo._observation((p_record).importance) + coalesce(f.score_sum, 0),
+               1 + coalesce(f.agents, 0)),
+           mnemo._endurance(
+               (p_record).status,
+               mnemo._observation((p_record).importance) + coalesce(f.score_sum, 0),
+               1 + coalesce(f.agents, 0), coalesce(f.failing, 0),
+               CASE WHEN f.failing > 0 THEN mnemo._failing_run(
+                   (p_record).org_id, (p_record).id, (p_record).origin_org_id,
+                   (p_record).agent_id) ELSE 0 END)
+      FROM (SELECT) AS one
+      LEFT JOIN mnemo.plan_fare AS f
+        ON f.org_id = (p_record).org_id AND f.plan_id = (p_record).id
+       AND f.reporter_org_id = (p_record).origin_org_id;
+END;
+COMMENT ON FUNCTION mnemo._derived_standing(mnemo.memory) IS
+    'What plan_signature must hold of a plan by its outcome score, its status and the summary of its '
+    'reports.';
+
+CREATE FUNCTION mnemo._is_retired(
+    p_record mnemo.memory
+)
+RETURNS boolean
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    RETURN coalesce(mnemo._endurance_of(p_record.org_id, p_record.id)
+        < mnemo._retire_threshold(p_record.origin_org_id), false);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._is_retired(mnemo.memory) IS
+    'Whether a live plan is retired by the setting of its owner''s organisation.';
+
 -- part: 606_stale.sql
 -- Staleness: a plan is stale when a chunk that it cites changed since its chunks were read.
 --
@@ -16448,7 +16852,9 @@ BEGIN ATOMIC
                || CASE WHEN g.meaning # g.vals <> 0
                   THEN mnemo._plan_keys(h.hashes, p.audience # g.meaning # g.vals) ELSE '{}' END,
                g.meaning, g.vals, g.names, (p.record).importance, (p.record).created_at,
-               (p.record).expires_at, NULL, mnemo._signature_version(), mnemo._guard_version()
+               (p.record).expires_at, NULL, mnemo._signature_version(), mnemo._guard_version(),
+               mnemo._wilson(mnemo._observation((p.record).importance), 1),
+               mnemo._endurance((p.record).status, 0, 1, 0, 0)
            )::mnemo.plan_signature
       FROM (
         SELECT r.number, r.record, mnemo._match_context(r.record) AS context,
@@ -16481,7 +16887,8 @@ BEGIN
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._index_new_plans(mnemo.memory[]) IS
-    'Derives the plan_signature rows of plans that have just been written and have no grants.';
+    'Derives the plan_signature rows of plans that have just been written and have neither grants '
+    'nor reports.';
 
 CREATE FUNCTION mnemo._index_plan(
     p_org_id text,
@@ -16519,7 +16926,7 @@ BEGIN
            ARRAY(SELECT k.key # v_own.audience # g.audience FROM unnest(v_own.keys) AS k(key)),
            v_own.guard_meaning, v_own.guard_values, v_own.guard_names, v_own.outcome_score,
            v_own.created_at, g.expires_at, g.agent_id, v_own.signature_version,
-           v_own.guard_version
+           v_own.guard_version, v_own.standing, v_own.endurance
       FROM (
         SELECT a.agent_id, least(a.expires_at, v_own.expires_at) AS expires_at,
                mnemo._audience('grantee', a.org_id, a.agent_id, v_own.context) AS audience
@@ -16558,6 +16965,7 @@ BEGIN
      WHERE s.org_id = p_record.org_id AND s.plan_id = p_record.id;
     PERFORM mnemo._index_new_plans(ARRAY[p_record]);
     PERFORM mnemo._index_plan(p_record.org_id, p_record.id);
+    PERFORM mnemo._settle_plan(p_record.org_id, p_record.id);
     IF v_old IS DISTINCT FROM v_new THEN
         PERFORM mnemo._join_identities(ARRAY[p_record]);
     END IF;
@@ -16576,6 +16984,7 @@ BEGIN ATOMIC
       FROM mnemo.memory AS m
       LEFT JOIN mnemo.plan_signature AS s
         ON s.org_id = m.org_id AND s.plan_id = m.id AND s.grantee_agent_id IS NULL
+      LEFT JOIN LATERAL mnemo._derived_standing(m) AS f ON true
      WHERE m.deleted_at IS NULL AND m.tags @> ARRAY['__experience_plan__']
        AND mnemo._is_live(m, now())
        AND (s.plan_id IS NULL
@@ -16583,6 +16992,7 @@ BEGIN ATOMIC
             OR s.guard_version <> mnemo._guard_version()
             OR s.audience <> mnemo._plan_audience(m, s.context)
             OR s.outcome_score <> m.importance
+            OR s.standing <> f.standing OR s.endurance <> f.endurance
             OR s.created_at <> m.created_at
             OR s.expires_at IS DISTINCT FROM m.expires_at
             OR s.context IS DISTINCT FROM mnemo._match_context(m)
@@ -16595,8 +17005,8 @@ BEGIN ATOMIC
      WHERE s.grantee_agent_id IS NULL AND NOT mnemo._is_live(m, '-infinity');
 END;
 COMMENT ON FUNCTION mnemo._faulty_signatures() IS
-    'The plans whose own plan_signature row is missing, differs from the payload or was made by '
-    'other rules, and the rows of plans that do not live. Reads every plan.';
+    'The plans whose own plan_signature row is missing, differs from the payload, the standing or '
+    'was made by other rules, and the rows of plans that do not live. Reads every plan.';
 
 CREATE FUNCTION mnemo.rebuild_signatures(
     p_limit bigint DEFAULT 1000
@@ -16626,7 +17036,11 @@ BEGIN
     ));
     FOR v_plan IN
         SELECT f.org_id, f.plan_id, count(*) OVER () AS found
-          FROM mnemo._faulty_signatures() AS f
+          FROM (
+            SELECT s.org_id, s.plan_id FROM mnemo._faulty_signatures() AS s
+            UNION
+            SELECT r.org_id, r.plan_id FROM mnemo._faulty_fares() AS r
+          ) AS f
          ORDER BY f.org_id, f.plan_id
          LIMIT p_limit
     LOOP
@@ -16635,6 +17049,7 @@ BEGIN
           FROM mnemo.memory AS m WHERE m.org_id = v_plan.org_id AND m.id = v_plan.plan_id
            FOR UPDATE;
         IF FOUND THEN
+            PERFORM mnemo._refold_plan(v_record.org_id, v_record.id);
             PERFORM mnemo._reindex_plan(v_record);
         END IF;
     END LOOP;
@@ -16642,8 +17057,8 @@ BEGIN
 END
 $fn$;
 COMMENT ON FUNCTION mnemo.rebuild_signatures(bigint) IS
-    'Derives anew what recall_plan matches on, from the payload of each plan, where it is missing, '
-    'differs or was made by other rules: at most p_limit plans (1 to 100,000) in a call, in the '
+    'Derives anew what recall_plan matches on, from the payload and the reports of each plan, where '
+    'it is missing, differs or was made by other rules: at most p_limit plans (1 to 100,000) in a call, in the '
     'order of organisation and id, each locked until the transaction ends. Returns how many are '
     'left: call it until that is 0. Reads every plan. Level admin only. Errors: 42501 not an '
     'administrator; 22023 bad argument.';
@@ -16764,7 +17179,9 @@ CREATE FUNCTION mnemo._identical_guarded(
     p_limit bigint,
     p_delegated boolean,
     p_agent_id text,
-    p_fresh boolean
+    p_fresh boolean,
+    p_retire double precision,
+    p_seen_by text
 )
 RETURNS SETOF mnemo.plan_signature
 LANGUAGE sql STABLE PARALLEL SAFE
@@ -16775,25 +17192,32 @@ BEGIN ATOMIC
           FROM mnemo.plan_signature AS k
          WHERE k.audience # k.digest # k.guard_meaning # k.guard_values
                = p_audience # p_guarded_digest
-         ORDER BY k.outcome_score DESC, k.created_at DESC, k.plan_id DESC
+         ORDER BY k.standing DESC, k.outcome_score DESC, k.created_at DESC, k.plan_id DESC
         OFFSET 0
       ) AS s
       CROSS JOIN LATERAL mnemo._counts(
             p_org_id, s.plan_id, p_now, p_delegated, p_audience, p_agent_id, p_context) AS c
      WHERE s.org_id = p_org_id AND s.audience = p_audience
        AND s.signature = p_signature AND s.context IS NOT DISTINCT FROM p_context
-       AND (s.expires_at IS NULL OR s.expires_at > p_now)
+       AND (s.expires_at IS NULL OR s.expires_at > p_now) AND s.endurance >= p_retire
+       AND (p_seen_by IS NULL OR NOT EXISTS (
+            SELECT FROM mnemo.plan_fare AS f
+             WHERE f.org_id = p_org_id AND f.plan_id = s.plan_id
+               AND f.reporter_org_id = p_seen_by AND f.digest IS NOT NULL))
        -- By the id of _counts: only what counts is worth the look.
        AND (NOT p_fresh OR NOT mnemo._is_stale(p_org_id, c.id, p_now))
-     ORDER BY s.outcome_score DESC, s.created_at DESC, s.plan_id DESC
+     ORDER BY s.standing DESC, s.outcome_score DESC, s.created_at DESC, s.plan_id DESC
      LIMIT p_limit;
 END;
 COMMENT ON FUNCTION mnemo._identical_guarded(
-    text, bigint, text[], bigint, text, timestamptz, bigint, boolean, text, boolean
+    text, bigint, text[], bigint, text, timestamptz, bigint, boolean, text, boolean,
+    double precision, text
 ) IS
     'The best live plans of an audience with this signature and the guard that is in the digest: an '
-    'index look-up however many there are. p_delegated: only those that the agent sees by a '
-    'delegation; p_fresh: no stale ones.';
+    'index look-up however many there are; retired ones aside. p_delegated: only those that the '
+    'agent sees by a delegation; p_fresh: no stale ones; p_seen_by: an organisation whose own '
+    'reports are to count, without the plans that it reported on, which _identical_reported has; '
+    'NULL for none.';
 
 CREATE FUNCTION mnemo._identical(
     p_org_id text,
@@ -16806,7 +17230,9 @@ CREATE FUNCTION mnemo._identical(
     p_limit bigint,
     p_delegated boolean,
     p_agent_id text,
-    p_fresh boolean
+    p_fresh boolean,
+    p_retire double precision,
+    p_seen_by text
 )
 RETURNS SETOF mnemo.plan_signature
 LANGUAGE sql STABLE PARALLEL SAFE
@@ -16816,7 +17242,7 @@ BEGIN ATOMIC
         SELECT k.*
           FROM mnemo.plan_signature AS k
          WHERE k.audience # k.digest = p_audience # p_digest
-         ORDER BY k.outcome_score DESC, k.created_at DESC, k.plan_id DESC
+         ORDER BY k.standing DESC, k.outcome_score DESC, k.created_at DESC, k.plan_id DESC
         OFFSET 0
       ) AS s
       CROSS JOIN LATERAL mnemo._counts(
@@ -16824,17 +17250,22 @@ BEGIN ATOMIC
      WHERE s.org_id = p_org_id AND s.audience = p_audience
        AND (p_meaning IS NULL OR s.guard_meaning = p_meaning)
        AND s.signature = p_signature AND s.context IS NOT DISTINCT FROM p_context
-       AND (s.expires_at IS NULL OR s.expires_at > p_now)
+       AND (s.expires_at IS NULL OR s.expires_at > p_now) AND s.endurance >= p_retire
+       AND (p_seen_by IS NULL OR NOT EXISTS (
+            SELECT FROM mnemo.plan_fare AS f
+             WHERE f.org_id = p_org_id AND f.plan_id = s.plan_id
+               AND f.reporter_org_id = p_seen_by AND f.digest IS NOT NULL))
        -- By the id of _counts: only what counts is worth the look.
        AND (NOT p_fresh OR NOT mnemo._is_stale(p_org_id, c.id, p_now))
-     ORDER BY s.outcome_score DESC, s.created_at DESC, s.plan_id DESC
+     ORDER BY s.standing DESC, s.outcome_score DESC, s.created_at DESC, s.plan_id DESC
      LIMIT p_limit;
 END;
 COMMENT ON FUNCTION mnemo._identical(
-    text, bigint, text[], bigint, bigint, text, timestamptz, bigint, boolean, text, boolean
+    text, bigint, text[], bigint, bigint, text, timestamptz, bigint, boolean, text, boolean,
+    double precision, text
 ) IS
     'The best live plans of an audience with this signature, and with this meaning unless it is '
-    'NULL. p_delegated: only those that the agent sees by a delegation; p_fresh: no stale ones.';
+    'NULL; retired ones aside. p_delegated, p_fresh, p_seen_by: as for _identical_guarded.';
 
 CREATE FUNCTION mnemo._similar(
     p_keys bigint[],
@@ -16888,13 +17319,15 @@ CREATE TYPE mnemo._recall_input AS (
     stale text,
     embedding text,
     model text,
-    semantic_threshold double precision
+    semantic_threshold double precision,
+    retire double precision
 );
 COMMENT ON TYPE mnemo._recall_input IS
     'A call of recall_plan or its kin, checked and filled in: audiences are the three that the agent '
     'belongs to in its organisation, global, then those of agents that delegated to it; minimum is '
     'the least threshold allowed; reason is disabled or blank_query where there is nothing to match, '
-    'else NULL; stale is refuse or include; embedding NULL: by words alone.';
+    'else NULL; stale is refuse or include; embedding NULL: by words alone; retire: '
+    'plans whose endurance is below it are retired.';
 
 CREATE FUNCTION mnemo._probe(
     p_call mnemo._recall_input,
@@ -16925,6 +17358,109 @@ COMMENT ON FUNCTION mnemo._probe(mnemo._recall_input, double precision, bigint) 
     'What a query looks for: the keys of all its audiences with the guard mixed in (0: the plain '
     'keys), and the sketch of its tokens in both widths.';
 
+-- part: 623_identical_global.sql
+CREATE FUNCTION mnemo._identical_reported(
+    p_seen_by text,
+    p_audience bigint,
+    p_signature text[],
+    p_digest bigint,
+    p_meaning bigint,
+    p_values bigint,
+    p_context text,
+    p_now timestamptz,
+    p_fresh boolean,
+    p_retire double precision
+)
+RETURNS TABLE (
+    org_id text,
+    plan_id uuid,
+    standing double precision,
+    outcome_score double precision,
+    created_at timestamptz
+)
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT s.org_id, s.plan_id, f.standing, s.outcome_score, s.created_at
+      FROM (
+        SELECT k.plan_id, k.standing
+          FROM mnemo.plan_fare AS k
+         WHERE k.reporter_org_id = p_seen_by AND k.digest = p_digest AND k.digest IS NOT NULL
+        OFFSET 0
+      ) AS f
+      CROSS JOIN LATERAL (
+        SELECT k.*
+          FROM mnemo.plan_signature AS k
+         WHERE k.org_id = '*' AND k.plan_id = f.plan_id AND k.audience = p_audience
+        OFFSET 0
+      ) AS s
+      CROSS JOIN LATERAL mnemo._counts('*', s.plan_id, p_now, false, NULL, NULL, NULL) AS c
+     WHERE (p_meaning IS NULL OR s.guard_meaning = p_meaning)
+       AND (p_values IS NULL OR s.guard_values = p_values)
+       AND s.signature = p_signature AND s.context IS NOT DISTINCT FROM p_context
+       AND (s.expires_at IS NULL OR s.expires_at > p_now) AND s.endurance >= p_retire
+       -- By the id of _counts: only what counts is worth the look.
+       AND (NOT p_fresh OR NOT mnemo._is_stale('*', c.id, p_now));
+END;
+COMMENT ON FUNCTION mnemo._identical_reported(
+    text, bigint, text[], bigint, bigint, bigint, text, timestamptz, boolean, double precision
+) IS
+    'The live global plans with this signature that an organisation other than their owner''s has '
+    'reported on, with where they stand for it; with this meaning and these values unless NULL; p_fresh: '
+    'no stale ones.';
+
+CREATE FUNCTION mnemo._identical_global(
+    p_call mnemo._recall_input,
+    p_guard text,
+    p_meaning bigint,
+    p_values bigint,
+    p_limit bigint,
+    p_fresh boolean
+)
+RETURNS uuid[]
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET enable_sort = off
+SET jit = off
+AS $fn$
+BEGIN
+    RETURN ARRAY(
+        SELECT i.plan_id
+          FROM (
+            SELECT g.plan_id, g.standing, g.outcome_score, g.created_at
+              FROM mnemo._identical_guarded(
+                    '*', p_call.audiences[4], p_call.signature,
+                    p_call.digest # p_meaning # p_values, p_call.context, p_call.asked_at,
+                    p_limit, false, NULL, p_fresh, p_call.retire, p_call.org_id) AS g
+             WHERE p_guard = 'strict'
+            UNION ALL
+            SELECT g.plan_id, g.standing, g.outcome_score, g.created_at
+              FROM mnemo._identical(
+                    '*', p_call.audiences[4], p_call.signature, p_call.digest,
+                    CASE p_guard WHEN 'meaning' THEN p_meaning END, p_call.context,
+                    p_call.asked_at, p_limit, false, NULL, p_fresh, p_call.retire,
+                    p_call.org_id) AS g
+             WHERE p_guard <> 'strict'
+            UNION ALL
+            SELECT r.plan_id, r.standing, r.outcome_score, r.created_at
+              FROM mnemo._identical_reported(
+                    p_call.org_id, p_call.audiences[4], p_call.signature, p_call.digest,
+                    CASE WHEN p_guard <> 'off' THEN p_meaning END,
+                    CASE p_guard WHEN 'strict' THEN p_values END,
+                    p_call.context, p_call.asked_at, p_fresh, p_call.retire) AS r
+          ) AS i
+         ORDER BY i.standing DESC, i.outcome_score DESC, i.created_at DESC, i.plan_id DESC
+         LIMIT p_limit
+    );
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._identical_global(
+    mnemo._recall_input, text, bigint, bigint, bigint, boolean
+) IS
+    'The best p_limit live global plans with the same signature whose guard agrees, in the order in '
+    'which they stand for the organisation that asks: what it reported itself counts.';
+
 -- part: 625_match.sql
 CREATE FUNCTION mnemo._best_identical(
     p_call mnemo._recall_input,
@@ -16947,28 +17483,37 @@ BEGIN
       FROM (
         SELECT i.org_id, i.plan_id
           FROM (
-            SELECT o.org_id, o.plan_id, o.outcome_score, o.created_at
+            SELECT o.org_id, o.plan_id, o.standing, o.outcome_score, o.created_at
               FROM unnest(p_call.audiences[1:3] || p_call.audiences[5:])
                    WITH ORDINALITY AS a(audience, place)
               CROSS JOIN LATERAL mnemo._identical(
                     p_call.org_id, a.audience, p_call.signature, p_call.digest, NULL,
                     p_call.context, p_call.asked_at, 1, a.place > 3, p_call.agent_id,
-                    p_fresh) AS o
+                    p_fresh, p_call.retire, NULL) AS o
             UNION ALL
-            SELECT g.org_id, g.plan_id, g.outcome_score, g.created_at
+            SELECT g.org_id, g.plan_id, g.standing, g.outcome_score, g.created_at
               FROM mnemo._identical(
                     '*', p_call.audiences[4], p_call.signature, p_call.digest, NULL,
-                    p_call.context, p_call.asked_at, 1, false, NULL, p_fresh) AS g
+                    p_call.context, p_call.asked_at, 1, false, NULL, p_fresh,
+                    p_call.retire, NULL) AS g
           ) AS i
-         ORDER BY i.org_id = '*', i.outcome_score DESC, i.created_at DESC, i.plan_id DESC
+         ORDER BY i.org_id = '*', i.standing DESC, i.outcome_score DESC, i.created_at DESC,
+                  i.plan_id DESC
          LIMIT 1
       ) AS b
       CROSS JOIN LATERAL mnemo._answer(b.org_id, b.plan_id) AS p;
+    -- No report changes the place of a plan before one of the organisation, or whether there is one.
+    IF v_best.scope = 'global' THEN
+        SELECT p.* INTO v_best
+          FROM unnest(mnemo._identical_global(p_call, 'off', NULL, NULL, 1, p_fresh)) AS g(plan_id)
+          CROSS JOIN LATERAL mnemo._answer('*', g.plan_id) AS p;
+    END IF;
     RETURN v_best;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._best_identical(mnemo._recall_input, boolean) IS
-    'The best plan with the same signature that the agent may read, whatever its guard, with '
+    'The best plan with the same signature that the agent may read, whatever its guard, retired ones '
+    'aside, with '
     'p_fresh among those that are not stale; NULL where there is none. Where its text is the very text asked, nothing can beat it and the guard has '
     'nothing to compare.';
 
@@ -16988,6 +17533,8 @@ SET enable_seqscan = off
 SET enable_sort = off
 SET jit = off
 AS $fn$
+DECLARE
+    v_own integer;
 BEGIN
     IF p_guard = 'strict' THEN
         SELECT array_agg(i.org_id), array_agg(i.plan_id)
@@ -16995,21 +17542,24 @@ BEGIN
           FROM (
             SELECT e.org_id, e.plan_id
               FROM (
-                SELECT o.org_id, o.plan_id, o.outcome_score, o.created_at
+                SELECT o.org_id, o.plan_id, o.standing, o.outcome_score, o.created_at
                   FROM unnest(p_call.audiences[1:3] || p_call.audiences[5:])
                        WITH ORDINALITY AS a(audience, place)
                   CROSS JOIN LATERAL mnemo._identical_guarded(
                         p_call.org_id, a.audience, p_call.signature,
                         p_call.digest # p_meaning # p_values, p_call.context, p_call.asked_at,
-                        p_limit, a.place > 3, p_call.agent_id, p_call.stale = 'refuse') AS o
+                        p_limit, a.place > 3, p_call.agent_id, p_call.stale = 'refuse',
+                        p_call.retire, NULL) AS o
                 UNION ALL
-                SELECT g.org_id, g.plan_id, g.outcome_score, g.created_at
+                SELECT g.org_id, g.plan_id, g.standing, g.outcome_score, g.created_at
                   FROM mnemo._identical_guarded(
                         '*', p_call.audiences[4], p_call.signature,
                         p_call.digest # p_meaning # p_values, p_call.context, p_call.asked_at,
-                        p_limit, false, NULL, p_call.stale = 'refuse') AS g
+                        p_limit, false, NULL, p_call.stale = 'refuse', p_call.retire,
+                        NULL) AS g
               ) AS e
-             ORDER BY e.org_id = '*', e.outcome_score DESC, e.created_at DESC, e.plan_id DESC
+             ORDER BY e.org_id = '*', e.standing DESC, e.outcome_score DESC, e.created_at DESC,
+                      e.plan_id DESC
              LIMIT p_limit
           ) AS i;
     ELSE
@@ -17018,27 +17568,34 @@ BEGIN
           FROM (
             SELECT e.org_id, e.plan_id
               FROM (
-                SELECT o.org_id, o.plan_id, o.outcome_score, o.created_at
+                SELECT o.org_id, o.plan_id, o.standing, o.outcome_score, o.created_at
                   FROM unnest(p_call.audiences[1:3] || p_call.audiences[5:])
                        WITH ORDINALITY AS a(audience, place)
                   CROSS JOIN LATERAL mnemo._identical(
                         p_call.org_id, a.audience, p_call.signature, p_call.digest,
                         CASE p_guard WHEN 'meaning' THEN p_meaning END, p_call.context,
                         p_call.asked_at, p_limit, a.place > 3, p_call.agent_id,
-                        p_call.stale = 'refuse') AS o
+                        p_call.stale = 'refuse', p_call.retire, NULL) AS o
                 UNION ALL
-                SELECT g.org_id, g.plan_id, g.outcome_score, g.created_at
+                SELECT g.org_id, g.plan_id, g.standing, g.outcome_score, g.created_at
                   FROM mnemo._identical(
                         '*', p_call.audiences[4], p_call.signature, p_call.digest,
                         CASE p_guard WHEN 'meaning' THEN p_meaning END, p_call.context,
-                        p_call.asked_at, p_limit, false, NULL, p_call.stale = 'refuse') AS g
+                        p_call.asked_at, p_limit, false, NULL, p_call.stale = 'refuse',
+                        p_call.retire, NULL) AS g
               ) AS e
-             ORDER BY e.org_id = '*', e.outcome_score DESC, e.created_at DESC, e.plan_id DESC
+             ORDER BY e.org_id = '*', e.standing DESC, e.outcome_score DESC, e.created_at DESC,
+                      e.plan_id DESC
              LIMIT p_limit
           ) AS i;
     END IF;
     org_ids := coalesce(org_ids, '{}');
     plan_ids := coalesce(plan_ids, '{}');
+    v_own := array_position(org_ids, '*') - 1;
+    IF v_own IS NOT NULL THEN
+        plan_ids := plan_ids[:v_own] || mnemo._identical_global(
+            p_call, p_guard, p_meaning, p_values, p_limit - v_own, p_call.stale = 'refuse');
+    END IF;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._identical_plans(mnemo._recall_input, text, bigint, bigint, bigint) IS
@@ -17061,7 +17618,8 @@ RETURNS TABLE (
     refused_org_id text,
     refused_plan_id uuid,
     refused_similarity double precision,
-    stale boolean
+    stale boolean,
+    retired boolean
 )
 LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 5
 SET search_path = pg_catalog, mnemo, pg_temp
@@ -17084,7 +17642,7 @@ BEGIN
         IF v_exact = p_call.row_limit THEN
             RETURN QUERY
             SELECT e.org_id, e.plan_id, 1::double precision, p_call.row_limit, NULL::text,
-                   NULL::uuid, NULL::double precision, false
+                   NULL::uuid, NULL::double precision, false, false
               FROM unnest(v_org_ids, v_plan_ids) WITH ORDINALITY AS e(org_id, plan_id, place)
              ORDER BY e.place;
             RETURN;
@@ -17096,7 +17654,8 @@ BEGIN
         CASE p_call.guard WHEN 'strict' THEN p_meaning # p_values ELSE 0 END);
     RETURN QUERY
     WITH candidate AS MATERIALIZED (
-        SELECT s.org_id, s.plan_id, s.size, s.outcome_score, s.created_at, g.agrees,
+        SELECT s.org_id, s.plan_id, s.size, s.standing, s.outcome_score, s.created_at, g.agrees,
+               s.endurance < p_call.retire AS retired,
                mnemo._shared_tokens(s.signature, p_call.signature) AS shared
           FROM mnemo._similar(
                 v_probe.keys, p_call.org_id, p_call.audiences, p_call.context, p_call.asked_at,
@@ -17108,67 +17667,78 @@ BEGIN
             SELECT mnemo._agrees(s, p_call.guard, p_meaning, p_values, p_names,
                        p_call.signature) AS agrees
           ) AS g
-         WHERE NOT (g.agrees AND s.digest = p_call.digest AND s.signature = p_call.signature)
+         WHERE NOT (g.agrees AND s.digest = p_call.digest AND s.signature = p_call.signature
+                    AND s.endurance >= p_call.retire)
     ), reached AS MATERIALIZED (
-        SELECT c.org_id, c.plan_id, c.outcome_score, c.created_at, c.agrees,
+        SELECT c.org_id, c.plan_id, c.outcome_score, c.created_at, c.agrees, c.retired,
+               CASE WHEN c.org_id = '*' THEN coalesce((
+                    SELECT f.standing
+                      FROM mnemo.plan_fare AS f
+                     WHERE f.org_id = '*' AND f.plan_id = c.plan_id
+                       AND f.reporter_org_id = p_call.org_id), c.standing)
+               ELSE c.standing END AS standing,
                c.shared::double precision / (c.size + v_size - c.shared) AS similarity
           FROM candidate AS c
          WHERE c.shared::double precision / (c.size + v_size - c.shared) >= p_call.threshold
     ), found AS (
         SELECT e.org_id, e.plan_id, 1::double precision AS similarity, e.place,
-               e.org_id = '*' AS is_global, NULL AS outcome_score, NULL AS created_at
+               e.org_id = '*' AS is_global, NULL AS standing, NULL AS outcome_score,
+               NULL AS created_at
           FROM unnest(v_org_ids, v_plan_ids) WITH ORDINALITY AS e(org_id, plan_id, place)
         UNION ALL
-        SELECT r.org_id, r.plan_id, r.similarity, NULL, r.org_id = '*', r.outcome_score,
-               r.created_at
+        SELECT r.org_id, r.plan_id, r.similarity, NULL, r.org_id = '*', r.standing,
+               r.outcome_score, r.created_at
           FROM reached AS r
-         WHERE r.agrees
+         WHERE r.agrees AND NOT r.retired
     ), best AS (
         SELECT f.*
           FROM (
             -- In order behind a fence, so that only the chunks of those that would win are looked at.
             SELECT o.*
               FROM found AS o
-             ORDER BY o.similarity DESC, o.place, o.is_global, o.outcome_score DESC,
-                      o.created_at DESC, o.plan_id DESC
+             ORDER BY o.similarity DESC, o.place, o.is_global, o.standing DESC,
+                      o.outcome_score DESC, o.created_at DESC, o.plan_id DESC
             OFFSET 0
           ) AS f
          WHERE p_call.stale = 'include' OR f.place IS NOT NULL
             OR NOT mnemo._is_stale(f.org_id, f.plan_id, p_call.asked_at)
-         ORDER BY f.similarity DESC, f.place, f.is_global, f.outcome_score DESC,
-                  f.created_at DESC, f.plan_id DESC
+         ORDER BY f.similarity DESC, f.place, f.is_global, f.standing DESC,
+                  f.outcome_score DESC, f.created_at DESC, f.plan_id DESC
          LIMIT p_call.row_limit
     ), refused AS (
-        SELECT r.org_id, r.plan_id, r.similarity
+        -- A retired plan would have been the hit; one that the guard refuses would not.
+        SELECT r.org_id, r.plan_id, r.similarity, r.retired
           FROM reached AS r
-         WHERE NOT r.agrees AND v_exact = 0
-           AND NOT EXISTS (SELECT FROM reached AS o WHERE o.agrees)
-         ORDER BY r.similarity DESC, r.org_id = '*', r.outcome_score DESC, r.created_at DESC,
-                  r.plan_id DESC
+         WHERE r.agrees = r.retired AND v_exact = 0
+           AND NOT EXISTS (SELECT FROM reached AS o WHERE o.agrees AND NOT o.retired)
+         ORDER BY r.retired DESC, r.similarity DESC, r.org_id = '*', r.standing DESC,
+                  r.outcome_score DESC, r.created_at DESC, r.plan_id DESC
          LIMIT 1
     )
     SELECT b.org_id, b.plan_id, b.similarity,
-           v_exact + (SELECT count(*) FROM candidate AS c WHERE c.agrees)
+           v_exact + (SELECT count(*) FROM candidate AS c WHERE c.agrees AND NOT c.retired)
            + CASE WHEN r.plan_id IS NULL THEN 0 ELSE 1 END,
            r.org_id, r.plan_id, r.similarity,
-           b.plan_id IS NULL AND EXISTS (SELECT FROM reached AS o WHERE o.agrees)
+           b.plan_id IS NULL AND EXISTS (
+                SELECT FROM reached AS o WHERE o.agrees AND NOT o.retired),
+           r.retired
       -- At least one row.
       FROM (SELECT) AS one
       LEFT JOIN best AS b ON true
       LEFT JOIN refused AS r ON true
-     ORDER BY b.similarity DESC, b.place, b.is_global, b.outcome_score DESC, b.created_at DESC,
-              b.plan_id DESC;
+     ORDER BY b.similarity DESC, b.place, b.is_global, b.standing DESC, b.outcome_score DESC,
+              b.created_at DESC, b.plan_id DESC;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._match_plans(mnemo._recall_input, bigint, bigint, text[], boolean) IS
     'The best live plans that the agent may read, written for the same context, that agree on the '
     'guard and, unless the call includes them, are not stale, '
     'with Jaccard similarity of at least the threshold to the signature: by similarity, '
-    'plans of the organisation before global ones, outcome score, newest, id. p_identical false: '
+    'plans of the organisation before global ones, standing, outcome score, newest, id. p_identical false: '
     'none has the same signature. considered counts the plans that were scored and stands in every '
-    'row; without a hit there is one row with it and NULL, and with the best plan that the guard '
-    'refused among those that its keys led to: where the guard is in the keys, _refused_plan looks '
-    'for the others. stale: there is no hit because what was found is stale.';
+    'row; without a hit there is one row with it and NULL, and with the best plan that is '
+    'retired (retired true), else the best that the guard refused among those that its keys led to: '
+    'where the guard is in the keys, _refused_plan looks for the others. stale: there is no hit because what was found is stale.';
 
 -- part: 627_refused.sql
 CREATE FUNCTION mnemo._refused_plan(
@@ -17213,9 +17783,16 @@ BEGIN
         -- Thousands of plans made from one template may be refused; the reason needs one. So key by
         -- key, up to a limit; the test of similarity stands before it, so that others cannot crowd
         -- it out.
-        SELECT DISTINCT r.org_id, r.plan_id, r.outcome_score, r.created_at, r.similarity
+        SELECT DISTINCT r.org_id, r.plan_id, r.standing, r.outcome_score, r.created_at,
+               r.similarity
           FROM (
             SELECT s.org_id, s.plan_id, s.outcome_score, s.created_at,
+                   CASE WHEN s.org_id = '*' THEN coalesce((
+                        SELECT f.standing
+                          FROM mnemo.plan_fare AS f
+                         WHERE f.org_id = '*' AND f.plan_id = s.plan_id
+                           AND f.reporter_org_id = p_call.org_id), s.standing)
+                   ELSE s.standing END AS standing,
                    t.shared::double precision / (s.size + v_size - t.shared) AS similarity
               FROM unnest(v_probe.keys) AS k(key)
               CROSS JOIN LATERAL mnemo._similar(
@@ -17227,6 +17804,7 @@ BEGIN
               ) AS t
              WHERE NOT mnemo._agrees(
                     s, p_call.guard, p_meaning, p_values, p_names, p_call.signature)
+               AND s.endurance >= p_call.retire
                AND t.shared::double precision / (s.size + v_size - t.shared) >= p_call.threshold
                -- What others did not delegate must not crowd it out either.
                AND (s.audience <> ALL (v_delegated) OR EXISTS (
@@ -17238,14 +17816,14 @@ BEGIN
       ) AS c
       CROSS JOIN LATERAL mnemo._counts(
             c.org_id, c.plan_id, p_call.asked_at, false, NULL, NULL, NULL)
-     ORDER BY c.similarity DESC, c.org_id = '*', c.outcome_score DESC, c.created_at DESC,
-              c.plan_id DESC
+     ORDER BY c.similarity DESC, c.org_id = '*', c.standing DESC, c.outcome_score DESC,
+              c.created_at DESC, c.plan_id DESC
      LIMIT 1;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._refused_plan(mnemo._recall_input, bigint, bigint, text[], boolean) IS
-    'For a miss: the best plan that reaches the threshold and that the guard refuses, no row where '
-    'there is none. Identical signatures first, unless p_identical says that there is none; of '
+    'For a miss: the best plan that reaches the threshold and that the guard refuses, retired ones '
+    'aside, no row where there is none. Identical signatures first, unless p_identical says that there is none; of '
     'similar ones it looks at the first 200, so with more it need not be the very best.';
 
 CREATE FUNCTION mnemo._stale_plan(
@@ -17491,7 +18069,9 @@ SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_record mnemo.memory := mnemo._new_record(
-        p_input.scope, p_input.org_id, p_input.agent_id, p_input.ttl
+        p_input.scope, p_input.org_id, p_input.agent_id,
+        coalesce(
+            p_input.ttl, nullif(mnemo._setting_in(p_input.overrides, 'plan_ttl'), 'none')::interval)
     );
     v_payload jsonb;
 BEGIN
@@ -17873,12 +18453,14 @@ BEGIN
            AND s.grantee_agent_id IS NOT NULL;
         PERFORM mnemo._index_plan(p_after.org_id, p_after.id);
     END IF;
+    PERFORM mnemo._report_merge(p_after, p_observed);
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._store_merge(mnemo.memory, mnemo.memory, double precision[]) IS
     'Writes a plan whose record the caller has locked after others were merged into it: what it '
     'said before as an archived version where it differs, the record, the event plan_merged with the '
-    'outcome scores of the others, its rows of plan_signature.';
+    'outcome scores of the others, its rows of plan_signature, and the scores as reports of its '
+    'owner.';
 
 CREATE FUNCTION mnemo._may_merge(
     p_record mnemo.memory,
@@ -17886,9 +18468,10 @@ CREATE FUNCTION mnemo._may_merge(
 )
 RETURNS boolean
 LANGUAGE sql STABLE PARALLEL SAFE
-RETURN mnemo._is_live(p_record, p_now);
+RETURN mnemo._is_live(p_record, p_now) AND NOT mnemo._is_retired(p_record);
 COMMENT ON FUNCTION mnemo._may_merge(mnemo.memory, timestamptz) IS
-    'Whether a plan that is remembered again may be merged into this one.';
+    'Whether a plan that is remembered again may be merged into this one: it is live, and recall has '
+    'not retired it.';
 
 CREATE FUNCTION mnemo._lock_same(
     p_claims mnemo._plan_claim[]
@@ -18444,7 +19027,8 @@ BEGIN
             v_who.org_id, v_who.agent_id, p_context, statement_timestamp()),
         p_context, v_call.guard, v_call.threshold, v_call.minimum, p_limit, v_who.org_id, v_who.agent_id,
         statement_timestamp(), NULL, v_call.stale, p_embedding, p_model,
-        v_call.semantic_threshold
+        v_call.semantic_threshold,
+        mnemo._setting_in(v_settings, 'retire_threshold')::double precision
     )::mnemo._recall_input;
 END
 $fn$;
@@ -18593,7 +19177,9 @@ BEGIN
         END IF;
         v_refused := v_match;
         -- Where the guard is in the keys, they led to few of the plans that it refuses.
-        IF p_call.guard = 'strict' AND v_read.meaning # v_read.vals <> 0 THEN
+        IF v_match.retired IS NOT TRUE AND p_call.guard = 'strict'
+            AND v_read.meaning # v_read.vals <> 0
+        THEN
             SELECT r.* INTO v_refused
               FROM mnemo._refused_plan(
                     p_call, v_read.meaning, v_read.vals, v_read.names, p_identical) AS r;
@@ -18608,7 +19194,7 @@ BEGIN
             near_miss := mnemo._stale_near_miss(v_refused.refused_org_id,
                 v_refused.refused_plan_id, v_refused.refused_similarity, p_call.asked_at);
         ELSIF v_refused.refused_plan_id IS NOT NULL THEN
-            reason := 'guarded';
+            reason := CASE WHEN v_match.retired THEN 'retired' ELSE 'guarded' END;
             near_miss := mnemo._near_miss(v_refused.refused_org_id, v_refused.refused_plan_id,
                 v_refused.refused_similarity, p_call.query, p_call.guard);
         END IF;
@@ -18700,14 +19286,16 @@ COMMENT ON FUNCTION mnemo.recall_plan(
     'RECALL_PLAN: the plan to replay for p_query: the one with the highest Jaccard similarity of '
     'signatures of all live plans that the acting agent may read and that were remembered with the '
     'same p_context (NULL equals NULL only); on a tie a plan of the organisation before a global '
-    'one, then the higher outcome score, the newer, the higher id. Exact: no plan is left out. '
+    'one, then the higher standing (mnemo.record_plan_outcome), outcome score, the newer, the higher '
+    'id. Exact: no plan is left out. '
     'p_guard, NULL for the setting, refuses look-alikes: strict compares meaning (negation, '
     'opposites, order) and values (numbers, names, identifiers, units, times), meaning the first '
     'only, off nothing; mnemo.guard_tokens shows what it reads. Always one row. hit false leaves '
     'the plan''s columns NULL, and reason says why: none_similar (nothing reaches the threshold), '
     'guarded (near_miss names a plan that does and the differences that forbid it), stale (the plans '
     'that would do cite a chunk that changed since: near_miss names the best and up to ten of the '
-    'chunks), disabled (experience memory is off), blank_query. p_stale: refuse passes stale plans '
+    'chunks), retired (those that would do are: near_miss names the best), disabled (experience memory '
+    'is off), blank_query. p_stale: refuse passes stale plans '
     'over, include lets them win like others; stale says that the hit, or the near miss, is one. '
     'p_embedding, made of p_query by p_model (NULL: the only one): where words give no hit, the plan '
     'with the nearest embedding is one from the setting semantic_threshold on, under the same guard, '
@@ -18773,6 +19361,899 @@ COMMENT ON FUNCTION mnemo.recall_plans(
     'The best p_limit (1 to 1000) plans for p_query, by the rules and in the order of '
     'mnemo.recall_plan; rank from 1. No rows on a miss. Reads only. Errors: those of '
     'mnemo.recall_plan.';
+
+-- part: 661_fold_reports.sql
+-- Reports are written without waiting for anybody, and summed up by whoever finds nobody at it.
+
+CREATE FUNCTION mnemo._settle_plan(
+    p_org_id text,
+    p_plan_id uuid
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+DECLARE
+    v_plan record;
+BEGIN
+    SELECT m.origin_org_id, mnemo._observation(m.importance) + coalesce(f.score_sum, 0) AS total,
+           1 + coalesce(f.agents, 0) AS observations, d.standing, d.endurance
+      INTO v_plan
+      FROM mnemo.memory AS m
+      LEFT JOIN mnemo.plan_fare AS f
+        ON f.org_id = m.org_id AND f.plan_id = m.id AND f.reporter_org_id = m.origin_org_id
+      CROSS JOIN LATERAL mnemo._derived_standing(m) AS d
+     WHERE m.org_id = p_org_id AND m.id = p_plan_id;
+    UPDATE mnemo.plan_signature AS s
+       SET standing = v_plan.standing, endurance = v_plan.endurance
+     WHERE s.org_id = p_org_id AND s.plan_id = p_plan_id
+       AND NOT (s.standing = v_plan.standing AND s.endurance = v_plan.endurance);
+    UPDATE mnemo.plan_fare AS f
+       SET standing = CASE WHEN f.reporter_org_id = v_plan.origin_org_id THEN v_plan.standing
+               ELSE mnemo._wilson(
+                   v_plan.total + f.score_sum, v_plan.observations + f.agents) END,
+           digest = CASE WHEN f.reporter_org_id <> v_plan.origin_org_id THEN (
+               SELECT s.digest
+                 FROM mnemo.plan_signature AS s
+                WHERE s.org_id = p_org_id AND s.plan_id = p_plan_id
+                  AND s.grantee_agent_id IS NULL) END
+     WHERE f.org_id = p_org_id AND f.plan_id = p_plan_id;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._settle_plan(text, uuid) IS
+    'Puts what follows from the sums in plan_fare where recall looks for it: standing and endurance '
+    'into plan_signature, and where the plan stands for other organisations into plan_fare.';
+
+CREATE FUNCTION mnemo._fold_reports(
+    p_org_id text,
+    p_plan_id uuid,
+    p_new uuid
+)
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+DECLARE
+    v_delta record;
+    v_folded bigint := 0;
+BEGIN
+    FOR v_delta IN SELECT d.* FROM mnemo._report_deltas(p_org_id, p_plan_id, p_new) AS d LOOP
+        INSERT INTO mnemo.plan_fare AS f (
+            org_id, plan_id, reporter_org_id, uses, successes, failures, last_id, last_success,
+            last_reported_at, agents, failing, score_sum, standing
+        )
+        VALUES (
+            p_org_id, p_plan_id, v_delta.reporter_org_id, v_delta.uses, v_delta.successes,
+            v_delta.uses - v_delta.successes, v_delta.last_id, v_delta.last_success,
+            v_delta.last_reported_at, v_delta.agents, v_delta.failing, v_delta.score_sum, 0
+        )
+        ON CONFLICT ON CONSTRAINT plan_fare_pkey DO UPDATE
+           SET uses = f.uses + excluded.uses,
+               successes = f.successes + excluded.successes,
+               failures = f.failures + excluded.failures,
+               last_id = greatest(f.last_id, excluded.last_id),
+               last_success = CASE WHEN excluded.last_id > f.last_id
+                   THEN excluded.last_success ELSE f.last_success END,
+               last_reported_at = CASE WHEN excluded.last_id > f.last_id
+                   THEN excluded.last_reported_at ELSE f.last_reported_at END,
+               agents = f.agents + excluded.agents,
+               failing = f.failing + excluded.failing,
+               score_sum = f.score_sum + excluded.score_sum;
+        IF v_delta.ids <> ARRAY[p_new] THEN
+            UPDATE mnemo.plan_report AS r
+               SET folded = true
+             WHERE r.org_id = p_org_id AND r.plan_id = p_plan_id AND r.id = ANY (v_delta.ids)
+               AND NOT r.folded;
+        END IF;
+        v_folded := v_folded + cardinality(v_delta.ids);
+    END LOOP;
+    PERFORM mnemo._settle_plan(p_org_id, p_plan_id);
+    RETURN v_folded;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._fold_reports(text, uuid, uuid) IS
+    'Adds the reports about a plan that wait, and p_new (NULL for none), to its summary, and settles '
+    'what follows; how many there were. The caller holds _may_fold or has the plan''s row locked.';
+
+CREATE FUNCTION mnemo._may_fold(
+    p_org_id text,
+    p_plan_id uuid
+)
+RETURNS boolean
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    -- Nobody waits: what another transaction is summing up is left to it, and what it does not see
+    -- yet to the next. Under a snapshot of the whole transaction, rows that another has changed
+    -- would be an error.
+    RETURN current_setting('transaction_isolation') = 'read committed'
+        AND pg_try_advisory_xact_lock(
+            mnemo._hash64('plan reports ' || p_org_id || ' ' || p_plan_id::text));
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._may_fold(text, uuid) IS
+    'Whether this transaction, until its end, is the one that sums up the reports about a plan. '
+    'Never waits.';
+
+CREATE FUNCTION mnemo._refold_plan(
+    p_org_id text,
+    p_plan_id uuid
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+BEGIN
+    DELETE FROM mnemo.plan_fare AS f WHERE f.org_id = p_org_id AND f.plan_id = p_plan_id;
+    UPDATE mnemo.plan_report AS r
+       SET folded = false
+     WHERE r.org_id = p_org_id AND r.plan_id = p_plan_id AND r.folded;
+    PERFORM mnemo._fold_reports(p_org_id, p_plan_id, NULL);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._refold_plan(text, uuid) IS
+    'Makes the summary of a plan anew from all its reports. The caller has the plan''s row locked.';
+
+CREATE FUNCTION mnemo._fold_imported(
+    p_rows jsonb[]
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+DECLARE
+    v_plan record;
+BEGIN
+    FOR v_plan IN
+        SELECT i.org_id, i.plan_id, array_agg(i.id) AS ids
+          FROM unnest(p_rows) AS u(item)
+          CROSS JOIN LATERAL jsonb_to_record(u.item) AS i(org_id text, plan_id uuid, id uuid)
+         GROUP BY i.org_id, i.plan_id
+         ORDER BY i.org_id, i.plan_id
+    LOOP
+        PERFORM FROM mnemo.memory AS m
+          WHERE m.org_id = v_plan.org_id AND m.id = v_plan.plan_id
+            FOR UPDATE;
+        UPDATE mnemo.plan_report AS r
+           SET folded = false
+         WHERE r.org_id = v_plan.org_id AND r.plan_id = v_plan.plan_id
+           AND r.id = ANY (v_plan.ids);
+        PERFORM mnemo._fold_reports(v_plan.org_id, v_plan.plan_id, NULL);
+    END LOOP;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._fold_imported(jsonb[]) IS
+    'Sums up rows of plan_report that have just been imported, whatever the file says of that.';
+
+CREATE FUNCTION mnemo._faulty_fares()
+RETURNS TABLE (org_id text, plan_id uuid)
+LANGUAGE sql STABLE PARALLEL SAFE ROWS 10
+BEGIN ATOMIC
+    SELECT DISTINCT coalesce(f.org_id, s.org_id), coalesce(f.plan_id, s.plan_id)
+      FROM (
+        SELECT r.org_id, r.plan_id, r.reporter_org_id, sum(r.uses)::bigint AS uses,
+               sum(r.successes)::bigint AS successes,
+               count(*) FILTER (WHERE r.success IS NOT NULL) AS agents,
+               count(*) FILTER (WHERE NOT r.success) AS failing,
+               coalesce(sum(mnemo._observation(r.score)), 0) AS score_sum
+          FROM (
+            SELECT p.org_id, p.plan_id, p.reporter_org_id, count(*) AS uses,
+                   count(*) FILTER (WHERE p.success) AS successes,
+                   (array_agg(p.success ORDER BY p.id DESC) FILTER (WHERE p.counts))[1] AS success,
+                   (array_agg(p.score ORDER BY p.id DESC) FILTER (WHERE p.counts))[1] AS score
+              FROM mnemo.plan_report AS p
+             WHERE p.folded
+             GROUP BY p.org_id, p.plan_id, p.reporter_org_id, p.reporter_agent_id
+          ) AS r
+         GROUP BY r.org_id, r.plan_id, r.reporter_org_id
+      ) AS s
+      FULL JOIN mnemo.plan_fare AS f
+        ON f.org_id = s.org_id AND f.plan_id = s.plan_id
+       AND f.reporter_org_id = s.reporter_org_id
+     WHERE NOT coalesce(f.uses = s.uses AND f.successes = s.successes AND f.agents = s.agents
+            AND f.failures = s.uses - s.successes AND f.failing = s.failing
+            AND f.score_sum = s.score_sum, false);
+END;
+COMMENT ON FUNCTION mnemo._faulty_fares() IS
+    'The plans whose summary is not what their reports say, those that wait aside. Reads every '
+    'report.';
+
+-- part: 662_reports.sql
+CREATE FUNCTION mnemo._require_plan(
+    p_id uuid,
+    p_org_id text,
+    p_agent_id text
+)
+RETURNS mnemo.memory
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_record mnemo.memory;
+BEGIN
+    PERFORM mnemo._require_permission('p_id', p_org_id, p_agent_id, ARRAY[p_id], 'read');
+    -- Held against erasure only: what is written behind it would stay.
+    SELECT m.* INTO v_record
+      FROM mnemo.memory AS m
+     WHERE m.org_id IN (p_org_id, '*') AND m.id = p_id AND m.tags @> ARRAY[mnemo._reserved_tag()]
+       AND NOT mnemo._is_failure(m)
+       FOR KEY SHARE;
+    IF NOT FOUND THEN
+        PERFORM mnemo._raise_not_found('p_id', ARRAY[p_id]);
+    END IF;
+    PERFORM mnemo._require_permission('p_id', p_org_id, p_agent_id, ARRAY[p_id], 'read');
+    RETURN v_record;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._require_plan(uuid, text, text) IS
+    'The record of a plan that the agent may read, kept from being erased until the transaction '
+    'ends; others may do the same beside it. Raises MN001.';
+
+CREATE FUNCTION mnemo._note_problem(
+    p_note text
+)
+RETURNS mnemo._problem
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN mnemo._texts_problem(ARRAY['p_note'], ARRAY[p_note], 10000);
+COMMENT ON FUNCTION mnemo._note_problem(text) IS
+    'The problem of a note about a plan: blank, over 10,000 characters; NULL for none.';
+
+CREATE FUNCTION mnemo._retire_threshold(
+    p_org_id text
+)
+RETURNS double precision
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN mnemo._setting('retire_threshold', p_org_id)::double precision;
+COMMENT ON FUNCTION mnemo._retire_threshold(text) IS
+    'The setting retire_threshold of an organisation as a number.';
+
+CREATE FUNCTION mnemo._endurance_of(
+    p_org_id text,
+    p_plan_id uuid
+)
+RETURNS double precision
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+BEGIN
+    RETURN (
+        SELECT s.endurance
+          FROM mnemo.plan_signature AS s
+         WHERE s.org_id = p_org_id AND s.plan_id = p_plan_id AND s.grantee_agent_id IS NULL
+    );
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._endurance_of(text, uuid) IS
+    'The endurance by which recall judges a live plan; NULL for one that is not live.';
+
+CREATE FUNCTION mnemo._count_reports(
+    p_plan mnemo.memory,
+    p_new uuid,
+    p_actor_org_id text,
+    p_actor_agent_id text
+)
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+-- JSON takes a number's digits from this setting.
+SET extra_float_digits = 1
+AS $fn$
+DECLARE
+    v_before double precision := mnemo._endurance_of(p_plan.org_id, p_plan.id);
+    v_folded bigint := mnemo._fold_reports(p_plan.org_id, p_plan.id, p_new);
+    v_after double precision := mnemo._endurance_of(p_plan.org_id, p_plan.id);
+    v_threshold double precision;
+BEGIN
+    IF v_after < v_before THEN
+        v_threshold := mnemo._retire_threshold(p_plan.origin_org_id);
+        IF v_before >= v_threshold AND v_after < v_threshold THEN
+            PERFORM mnemo._write_event(p_plan, 'plan_retired', p_actor_org_id, p_actor_agent_id,
+                jsonb_build_object('endurance', v_after));
+        END IF;
+    END IF;
+    RETURN v_folded;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._count_reports(mnemo.memory, uuid, text, text) IS
+    'Sums up the reports about a plan as _fold_reports, after _may_fold, with an event plan_retired '
+    'where they retire it by the setting of its owner''s organisation.';
+
+CREATE FUNCTION mnemo._write_report(
+    p_plan mnemo.memory,
+    p_success boolean,
+    p_score double precision,
+    p_note text,
+    p_actor_org_id text,
+    p_actor_agent_id text
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+-- JSON takes a number's digits from this setting.
+SET extra_float_digits = 1
+AS $fn$
+DECLARE
+    v_id uuid := mnemo._new_id();
+    -- What is said stays within the organisation that says it.
+    v_salt bytea := CASE WHEN p_note IS NOT NULL AND p_plan.origin_org_id = p_actor_org_id
+        THEN uuid_send(gen_random_uuid()) END;
+    v_folds boolean;
+BEGIN
+    -- No hash of the record: it may be changing just now, and this event says nothing of it.
+    INSERT INTO mnemo.event (
+        org_id, id, agent_id, event_type, memory_org_id, memory_id, actor_org_id, actor_agent_id,
+        happened_at, content_hash, changes, note_hash
+    )
+    VALUES (
+        p_plan.origin_org_id, v_id, p_plan.agent_id, 'plan_outcome', p_plan.org_id, p_plan.id,
+        p_actor_org_id, p_actor_agent_id, now(), NULL,
+        jsonb_build_object('success', p_success, 'score', p_score),
+        mnemo._note_hash(v_salt, p_note)
+    );
+    IF v_salt IS NOT NULL THEN
+        INSERT INTO mnemo.event_note (org_id, event_id, salt, note)
+        VALUES (p_plan.origin_org_id, v_id, v_salt, p_note);
+    END IF;
+    v_folds := mnemo._may_fold(p_plan.org_id, p_plan.id);
+    INSERT INTO mnemo.plan_report (
+        org_id, plan_id, id, reporter_org_id, reporter_agent_id, success, score, reported_at,
+        counts, folded
+    )
+    VALUES (
+        p_plan.org_id, p_plan.id, v_id, p_actor_org_id, p_actor_agent_id, p_success, p_score,
+        now(), true, v_folds
+    );
+    IF v_folds THEN
+        PERFORM mnemo._count_reports(p_plan, v_id, p_actor_org_id, p_actor_agent_id);
+    END IF;
+    PERFORM mnemo._seal_if_many(p_plan.origin_org_id, p_plan.agent_id, 1);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._write_report(
+    mnemo.memory, boolean, double precision, text, text, text
+) IS
+    'Writes a report about a plan that _require_plan gave, with its event, and sums it up unless '
+    'another transaction is just doing that.';
+
+CREATE FUNCTION mnemo._report_merge(
+    p_plan mnemo.memory,
+    p_observed double precision[]
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    IF mnemo._is_failure(p_plan) THEN
+        RETURN;
+    END IF;
+    INSERT INTO mnemo.plan_report (
+        org_id, plan_id, id, reporter_org_id, reporter_agent_id, success, score, reported_at,
+        counts, folded
+    )
+    SELECT p_plan.org_id, p_plan.id, mnemo._new_id(), p_plan.origin_org_id, p_plan.agent_id, true,
+           o.score, now(), true, false
+      FROM unnest(p_observed) AS o(score);
+    PERFORM mnemo._fold_reports(p_plan.org_id, p_plan.id, NULL);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._report_merge(mnemo.memory, double precision[]) IS
+    'Counts outcome scores with which a plan was remembered again as reports of its owner, and '
+    'settles it; the caller has its record locked.';
+
+-- part: 662_plan_outcomes.sql
+CREATE FUNCTION mnemo.record_plan_outcome(
+    p_id uuid,
+    p_success boolean,
+    p_score double precision DEFAULT NULL,
+    p_note text DEFAULT NULL,
+    p_agent_id text DEFAULT NULL,
+    p_org_id text DEFAULT NULL
+)
+RETURNS TABLE (
+    id uuid,
+    uses bigint,
+    successes bigint,
+    failures bigint,
+    standing double precision,
+    retired boolean
+)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 1
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_caller record;
+    v_plan mnemo.memory;
+BEGIN
+    SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
+    PERFORM mnemo._raise_problem(mnemo._first_problem(ARRAY[
+        mnemo._id_problem(p_id),
+        CASE WHEN p_success IS NULL THEN mnemo._argument('p_success', 'p_success must not be NULL',
+            'pass whether the plan worked') END,
+        mnemo._fraction_problem('p_score', p_score),
+        mnemo._note_problem(p_note)
+    ]));
+    v_plan := mnemo._require_plan(p_id, v_caller.org_id, v_caller.agent_id);
+    PERFORM mnemo._write_report(v_plan, p_success, coalesce(p_score, p_success::integer), p_note,
+        v_caller.org_id, v_caller.agent_id);
+    RETURN QUERY
+    SELECT p_id, f.uses, f.successes, f.failures, f.standing,
+           f.endurance < mnemo._retire_threshold(v_caller.org_id)
+      FROM mnemo._fare(v_plan.org_id, v_plan.id, v_caller.org_id) AS f;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.record_plan_outcome(
+    uuid, boolean, double precision, text, text, text
+) IS
+    'Reports how the replay of a plan went: whether it worked, how well (p_score from 0 to 1; NULL: 1 '
+    'or 0 by p_success), and a note for its owner. Every report is kept, with an event plan_outcome '
+    'in the chain of the plan''s owner. Of each agent the latest report counts: with the original '
+    'outcome score they give the standing, the lower bound of Wilson (1927) for the share of '
+    'successes, which ranks among plans of equal similarity; below the setting retire_threshold the '
+    'plan is retired, if the latest report of its owner or of two agents is a failure (of the owner, '
+    'failures in a row count each). On a global plan of another organisation a report counts for '
+    'the ranking of the reporter''s organisation alone, and the note is not kept. Never waits for '
+    'others that report on the same plan. Works whatever the mode of experience memory. Returns '
+    'the plan''s summary as get_plan shows it. Any agent that may read the plan may report. Errors: '
+    '42501 no access; 22023 NULL, p_score outside 0 to 1 or NaN, blank note; 54000 note over 10,000 '
+    'characters; MN001 unknown, gone or invisible id, or no plan.';
+
+CREATE FUNCTION mnemo.plan_outcomes(
+    p_id uuid,
+    p_limit bigint DEFAULT 50,
+    p_after uuid DEFAULT NULL,
+    p_agent_id text DEFAULT NULL,
+    p_org_id text DEFAULT NULL
+)
+RETURNS TABLE (
+    rank bigint,
+    id uuid,
+    agent_id text,
+    success boolean,
+    score double precision,
+    note text,
+    counts boolean,
+    reported_at timestamptz
+)
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 50
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET enable_sort = off
+SET jit = off
+AS $fn$
+DECLARE
+    v_caller record;
+    v_plan mnemo._plan;
+BEGIN
+    SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
+    PERFORM mnemo._raise_problem(mnemo._first_problem(ARRAY[
+        mnemo._id_problem(p_id), mnemo._limit_problem(p_limit)]));
+    SELECT p.* INTO v_plan
+      FROM mnemo._held(
+            v_caller.org_id, v_caller.agent_id, ARRAY[p_id], statement_timestamp()) AS h
+      CROSS JOIN LATERAL mnemo._plan_of(h.org_id, h.id) AS p;
+    IF NOT FOUND THEN
+        PERFORM mnemo._raise_not_found('p_id', ARRAY[p_id]);
+    END IF;
+    RETURN QUERY
+    SELECT row_number() OVER (ORDER BY r.id DESC), r.id, r.reporter_agent_id, r.success, r.score,
+           CASE WHEN v_caller.level = 'admin' OR r.reporter_agent_id = v_caller.agent_id
+                OR v_plan.owner_agent_id = v_caller.agent_id THEN n.note END,
+           r.counts AND NOT EXISTS (
+                SELECT FROM mnemo.plan_report AS l
+                 WHERE l.org_id = r.org_id AND l.plan_id = r.plan_id
+                   AND l.reporter_org_id = r.reporter_org_id
+                   AND l.reporter_agent_id = r.reporter_agent_id AND l.counts AND l.id > r.id),
+           r.reported_at
+      FROM (
+        SELECT k.*
+          FROM mnemo.plan_report AS k
+         WHERE k.org_id = v_plan.org_id AND k.plan_id = v_plan.id
+           AND k.id < coalesce(p_after, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
+           AND k.reporter_org_id = v_caller.org_id
+         ORDER BY k.id DESC
+         LIMIT p_limit
+      ) AS r
+      LEFT JOIN mnemo.event_note AS n
+        ON n.org_id = v_plan.origin_org_id AND n.event_id = r.id
+     ORDER BY r.id DESC;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.plan_outcomes(uuid, bigint, uuid, text, text) IS
+    'What the agents of the caller''s organisation reported about a plan that the acting agent may '
+    'read, newest first: success, score, note (for the owner, the reporter and administrators; NULL '
+    'for none), and counts: whether it is the latest of its agent since the plan was revived, which '
+    'the standing is made of. p_limit: 1 to 1000. p_after: id of the last row of the page before. '
+    'Errors: 42501 no access; 22023 NULL id, bad limit; MN001 unknown, gone or invisible id, or no '
+    'plan.';
+
+-- part: 663_retire_plan.sql
+CREATE FUNCTION mnemo._lock_plan(
+    p_id uuid,
+    p_level text,
+    p_org_id text,
+    p_agent_id text,
+    p_permission text
+)
+RETURNS mnemo.memory
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_record mnemo.memory := mnemo._lock_changeable(
+        p_id, p_level, p_org_id, p_agent_id, p_permission);
+BEGIN
+    IF NOT v_record.tags @> ARRAY[mnemo._reserved_tag()] OR mnemo._is_failure(v_record) THEN
+        PERFORM mnemo._raise_not_found('p_id', ARRAY[p_id]);
+    END IF;
+    RETURN v_record;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._lock_plan(uuid, text, text, text, text) IS
+    'Locks and returns a plan on which the agent holds a permission. Raises MN001, for a memory too, '
+    'and 42501.';
+
+CREATE FUNCTION mnemo._set_retired(
+    p_plan mnemo.memory,
+    p_status text,
+    p_event_type text,
+    p_note text,
+    p_actor_org_id text,
+    p_actor_agent_id text
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_after mnemo.memory := p_plan;
+BEGIN
+    v_after.status := p_status;
+    UPDATE mnemo.memory AS m
+       SET status = p_status, updated_at = now()
+     WHERE m.org_id = p_plan.org_id AND m.id = p_plan.id;
+    PERFORM mnemo._write_event(v_after, p_event_type, p_actor_org_id, p_actor_agent_id,
+        mnemo._bound_changes(p_plan, v_after), p_note);
+    PERFORM mnemo._settle_plan(p_plan.org_id, p_plan.id);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._set_retired(mnemo.memory, text, text, text, text, text) IS
+    'Gives the record of a locked plan its status, with the event of it, and settles the plan.';
+
+CREATE FUNCTION mnemo.retire_plan(
+    p_id uuid,
+    p_note text DEFAULT NULL,
+    p_agent_id text DEFAULT NULL,
+    p_org_id text DEFAULT NULL
+)
+RETURNS TABLE (id uuid, status text)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 1
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_caller record;
+    v_plan mnemo.memory;
+BEGIN
+    SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
+    PERFORM mnemo._raise_problem(mnemo._first_problem(ARRAY[
+        mnemo._id_problem(p_id), mnemo._note_problem(p_note)]));
+    v_plan := mnemo._lock_plan(
+        p_id, v_caller.level, v_caller.org_id, v_caller.agent_id, 'write');
+    id := p_id;
+    status := 'unchanged';
+    IF v_plan.status <> mnemo._by_hand() THEN
+        PERFORM mnemo._set_retired(v_plan, mnemo._by_hand(), 'plan_retired', p_note,
+            v_caller.org_id, v_caller.agent_id);
+        status := 'retired';
+    END IF;
+    RETURN NEXT;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.retire_plan(uuid, text, text, text) IS
+    'Retires a plan, whatever its reports say: no recall replays it until mnemo.revive_plan; it is '
+    'still listed, and a recall whose hit it would have been says so. p_note: why, for its owner; '
+    'goes with the plan. Writes an event plan_retired. Needs permission write. Returns the id and '
+    'status retired, or unchanged for one that was retired so before. Errors: 42501 no access, '
+    'permission missing, a global plan and a tenant; 22023 NULL id, blank note; 54000 note over '
+    '10,000 characters; MN001 unknown, gone or invisible id, or no plan.';
+
+CREATE FUNCTION mnemo.revive_plan(
+    p_id uuid,
+    p_note text DEFAULT NULL,
+    p_agent_id text DEFAULT NULL,
+    p_org_id text DEFAULT NULL
+)
+RETURNS TABLE (id uuid, status text)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 1
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+DECLARE
+    v_caller record;
+    v_plan mnemo.memory;
+BEGIN
+    SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
+    PERFORM mnemo._raise_problem(mnemo._first_problem(ARRAY[
+        mnemo._id_problem(p_id), mnemo._note_problem(p_note)]));
+    v_plan := mnemo._lock_plan(
+        p_id, v_caller.level, v_caller.org_id, v_caller.agent_id, 'write');
+    id := p_id;
+    status := 'unchanged';
+    -- Whoever reports holds the row against this lock, so that all reports are there.
+    PERFORM mnemo._fold_reports(v_plan.org_id, v_plan.id, NULL);
+    IF mnemo._is_retired(v_plan) THEN
+        UPDATE mnemo.plan_report AS r
+           SET counts = false
+         WHERE r.org_id = v_plan.org_id AND r.plan_id = v_plan.id AND r.counts;
+        UPDATE mnemo.plan_fare AS f
+           SET agents = 0, failing = 0, score_sum = 0
+         WHERE f.org_id = v_plan.org_id AND f.plan_id = v_plan.id;
+        PERFORM mnemo._set_retired(v_plan, 'active', 'plan_revived', p_note,
+            v_caller.org_id, v_caller.agent_id);
+        status := 'revived';
+    END IF;
+    RETURN NEXT;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.revive_plan(uuid, text, text, text) IS
+    'Brings back a plan that mnemo.retire_plan or its reports retired (by the setting '
+    'retire_threshold of its owner''s organisation). The standing begins anew with the original '
+    'outcome score: reports made before are still counted as uses, and no longer for standing or '
+    'retirement. p_note: why, for its owner. Writes an event plan_revived. Needs permission write. '
+    'Returns the id and status revived, or unchanged for one that is not retired. Errors: those of '
+    'mnemo.retire_plan.';
+
+-- part: 664_plan_lifetime.sql
+CREATE FUNCTION mnemo.promote_plan(
+    p_id uuid,
+    p_scope text,
+    p_agent_id text DEFAULT NULL,
+    p_org_id text DEFAULT NULL
+)
+RETURNS TABLE (id uuid, scope text, status text)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 1
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_caller record;
+    v_before mnemo.memory;
+    v_after mnemo.memory;
+BEGIN
+    SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
+    PERFORM mnemo._raise_problem(mnemo._first_problem(ARRAY[
+        mnemo._id_problem(p_id),
+        CASE WHEN (p_scope IN ('shared', 'public')) IS NOT TRUE THEN mnemo._argument('p_scope',
+            'p_scope must be shared or public; got ' || coalesce(mnemo._shown(p_scope), 'NULL'),
+            'a plan for every organisation is remembered anew with scope global') END
+    ]));
+    v_before := mnemo._lock_plan(
+        p_id, v_caller.level, v_caller.org_id, v_caller.agent_id, 'share');
+    id := p_id;
+    scope := v_before.scope;
+    status := 'unchanged';
+    IF v_before.scope <> p_scope THEN
+        IF array_position(mnemo._labels('scope'), v_before.scope)
+            > array_position(mnemo._labels('scope'), p_scope)
+        THEN
+            PERFORM mnemo._raise_argument('p_scope',
+                format('p_id has scope %s, which is wider than %s', v_before.scope, p_scope),
+                'a promotion only widens; mnemo.update_memory can narrow a scope');
+        END IF;
+        v_after := v_before;
+        v_after.scope := p_scope;
+        v_after.metadata := v_before.metadata || jsonb_build_object('promoted',
+            coalesce(v_before.metadata -> 'promoted', '[]') || jsonb_build_array(jsonb_build_object(
+                'from', v_before.scope, 'to', p_scope, 'by', v_caller.agent_id,
+                'at', to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))));
+        v_after.content_hash := mnemo._content_hash(v_after);
+        UPDATE mnemo.memory AS m
+           SET scope = v_after.scope, metadata = v_after.metadata,
+               content_hash = v_after.content_hash, updated_at = now()
+         WHERE m.org_id = v_before.org_id AND m.id = v_before.id;
+        PERFORM mnemo._write_event(v_after, 'plan_promoted', v_caller.org_id, v_caller.agent_id,
+            mnemo._bound_changes(v_before, v_after)
+            || jsonb_build_object('promoted_from', v_before.scope));
+        PERFORM mnemo._reindex_plan(v_after);
+        scope := p_scope;
+        status := 'promoted';
+    END IF;
+    RETURN NEXT;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.promote_plan(uuid, text, text, text) IS
+    'Widens who may replay a plan: private to shared or public, shared to public; never back, and '
+    'never to global, which is another record. Its id, reports and grants stay. Where it came from is '
+    'added to the list promoted in its metadata (from, to, by, at in UTC), and an event '
+    'plan_promoted is written. Needs permission share, as any change of a scope. Returns id, scope '
+    'and status promoted, or unchanged for one that has the scope. Errors: 42501 no access, '
+    'permission missing, a global plan and a tenant; 22023 NULL id, p_scope not shared or public or '
+    'narrower than the plan''s; MN001 unknown, gone or invisible id, or no plan.';
+
+CREATE FUNCTION mnemo._plan_owners() RETURNS TABLE (org_id text, agent_id text)
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    -- One look-up an owner, however many plans it has.
+    WITH RECURSIVE o AS (
+        (SELECT m.org_id AS home, m.origin_org_id, m.agent_id
+           FROM mnemo.memory AS m
+          WHERE m.deleted_at IS NULL AND m.tags @> ARRAY['__experience_plan__']
+          ORDER BY m.org_id, m.origin_org_id, m.agent_id
+          LIMIT 1)
+        UNION ALL
+        SELECT n.org_id, n.origin_org_id, n.agent_id
+          FROM o
+         CROSS JOIN LATERAL (
+            SELECT m.org_id, m.origin_org_id, m.agent_id
+              FROM mnemo.memory AS m
+             WHERE m.deleted_at IS NULL AND m.tags @> ARRAY['__experience_plan__']
+               AND (m.org_id, m.origin_org_id, m.agent_id)
+                   > (o.home, o.origin_org_id, o.agent_id)
+             ORDER BY m.org_id, m.origin_org_id, m.agent_id
+             LIMIT 1
+         ) AS n
+    )
+    SELECT DISTINCT o.origin_org_id, o.agent_id FROM o;
+END;
+COMMENT ON FUNCTION mnemo._plan_owners() IS 'The agents that own plans, global ones included.';
+
+CREATE FUNCTION mnemo._surplus_plans(
+    p_org_id text,
+    p_agent_id text,
+    p_most text,
+    p_limit bigint,
+    p_now timestamptz
+)
+RETURNS mnemo._record_key[]
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+BEGIN
+    IF p_most = 'none' THEN
+        RETURN '{}';
+    END IF;
+    RETURN ARRAY(
+        WITH held AS MATERIALIZED (
+            SELECT m.org_id, m.id, s.endurance, s.standing,
+                   greatest(m.created_at, m.last_accessed_at, f.last_reported_at) AS used_at
+              FROM mnemo.memory AS m
+              JOIN mnemo.plan_signature AS s
+                ON s.org_id = m.org_id AND s.plan_id = m.id AND s.grantee_agent_id IS NULL
+              LEFT JOIN mnemo.plan_fare AS f
+                ON f.org_id = m.org_id AND f.plan_id = m.id
+               AND f.reporter_org_id = m.origin_org_id
+             WHERE m.org_id IN (p_org_id, '*') AND m.origin_org_id = p_org_id
+               AND (p_agent_id IS NULL OR m.agent_id = p_agent_id)
+               AND m.deleted_at IS NULL AND m.tags @> ARRAY['__experience_plan__']
+               AND mnemo._is_live(m, p_now)
+        )
+        SELECT ROW(h.org_id, h.id)::mnemo._record_key
+          FROM held AS h
+         ORDER BY h.endurance < mnemo._retire_threshold(p_org_id) DESC, h.standing, h.used_at, h.id
+         LIMIT least(p_limit, greatest((SELECT count(*) FROM held) - p_most::bigint, 0))
+    );
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._surplus_plans(text, text, text, bigint, timestamptz) IS
+    'The least valuable live plans of an agent (NULL: of an organisation) over the number p_most '
+    '(none: no limit), at most p_limit: retired ones first, then by standing, then those that were '
+    'written, touched and reported on longest ago, then by id.';
+
+CREATE FUNCTION mnemo._sweep_surplus(
+    p_limit bigint,
+    p_now timestamptz
+)
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+DECLARE
+    v_owner record;
+    v_keys mnemo._record_key[];
+    v_evicted bigint := 0;
+BEGIN
+    IF NOT EXISTS (
+        SELECT FROM mnemo.settings AS s
+         WHERE s.name IN ('max_plans_per_agent', 'max_plans_per_org') AND s.value <> 'none')
+    THEN
+        RETURN 0;
+    END IF;
+    FOR v_owner IN
+        SELECT o.org_id, o.agent_id FROM mnemo._plan_owners() AS o
+         UNION ALL
+        SELECT DISTINCT o.org_id, NULL FROM mnemo._plan_owners() AS o
+         ORDER BY org_id, agent_id
+    LOOP
+        EXIT WHEN v_evicted >= p_limit;
+        v_keys := mnemo._surplus_plans(v_owner.org_id, v_owner.agent_id,
+            mnemo._setting(CASE WHEN v_owner.agent_id IS NULL THEN 'max_plans_per_org'
+                ELSE 'max_plans_per_agent' END, v_owner.org_id),
+            p_limit - v_evicted, p_now);
+        v_keys := ARRAY(
+            SELECT ROW(m.org_id, m.id)::mnemo._record_key
+              FROM unnest(v_keys) AS k(org_id, id)
+              JOIN mnemo.memory AS m ON m.org_id = k.org_id AND m.id = k.id
+             WHERE m.deleted_at IS NULL
+             ORDER BY m.org_id, m.id
+               FOR UPDATE OF m SKIP LOCKED
+        );
+        PERFORM mnemo._forget_batches(v_keys, 'soft_delete', 'plan_evicted');
+        v_evicted := v_evicted + cardinality(v_keys);
+    END LOOP;
+    RETURN v_evicted;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._sweep_surplus(bigint, timestamptz) IS
+    'Deletes, softly, at most p_limit plans that are too many by the settings max_plans_per_agent '
+    'and max_plans_per_org, the least valuable first; returns how many.';
+
+CREATE FUNCTION mnemo._sweep_reports(
+    p_limit bigint
+)
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+DECLARE
+    v_plan mnemo.memory;
+    v_folded bigint := 0;
+BEGIN
+    FOR v_plan IN
+        SELECT m.*
+          FROM (
+            SELECT DISTINCT r.org_id, r.plan_id
+              FROM (
+                SELECT w.org_id, w.plan_id
+                  FROM mnemo.plan_report AS w
+                 WHERE NOT w.folded
+                 ORDER BY w.org_id, w.plan_id
+                 LIMIT p_limit
+              ) AS r
+          ) AS p
+          JOIN mnemo.memory AS m ON m.org_id = p.org_id AND m.id = p.plan_id
+         ORDER BY m.org_id, m.id
+           FOR KEY SHARE OF m SKIP LOCKED
+    LOOP
+        IF mnemo._may_fold(v_plan.org_id, v_plan.id) THEN
+            v_folded := v_folded + mnemo._count_reports(
+                v_plan, NULL, v_plan.origin_org_id, v_plan.agent_id);
+        END IF;
+    END LOOP;
+    RETURN v_folded;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._sweep_reports(bigint) IS
+    'Sums up reports about plans that wait: all of the plans that have the first p_limit. Returns '
+    'how many.';
 
 -- part: 665_invalidate.sql
 CREATE FUNCTION mnemo._whole_org_problem(
@@ -19279,7 +20760,14 @@ RETURNS TABLE (
     version bigint,
     created_at timestamptz,
     updated_at timestamptz,
-    expires_at timestamptz
+    expires_at timestamptz,
+    uses bigint,
+    successes bigint,
+    failures bigint,
+    last_success boolean,
+    last_reported_at timestamptz,
+    standing double precision,
+    retired boolean
 )
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 1
 SECURITY DEFINER
@@ -19298,18 +20786,23 @@ BEGIN
     SELECT p.id, p.org_id, p.origin_org_id, p.owner_agent_id, p.scope, p.query,
            p.signature_tokens, p.steps, p.details, p.chunk_ids, p.outcome_score, p.context,
            p.tags, p.thread_id, p.source_id, p.consolidation_state, p.version, p.created_at,
-           p.updated_at, p.expires_at
+           p.updated_at, p.expires_at, f.uses, f.successes, f.failures, f.last_success,
+           f.last_reported_at, f.standing, f.endurance < mnemo._retire_threshold(v_caller.org_id)
       FROM mnemo._held(
             v_caller.org_id, v_caller.agent_id, ARRAY[p_id], statement_timestamp()) AS h
-      CROSS JOIN LATERAL mnemo._plan_of(h.org_id, h.id) AS p;
+      CROSS JOIN LATERAL mnemo._plan_of(h.org_id, h.id) AS p
+      CROSS JOIN LATERAL mnemo._fare(h.org_id, h.id, v_caller.org_id) AS f;
     IF NOT FOUND THEN
         PERFORM mnemo._raise_not_found('p_id', ARRAY[p_id]);
     END IF;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo.get_plan(uuid, text, text) IS
-    'One plan that the acting agent may read, the mode of experience memory aside. Errors: 42501 no '
-    'access; MN001 unknown, gone, invisible, or no plan; 22023 NULL.';
+    'One plan that the acting agent may read, the mode of experience memory aside. uses, successes, '
+    'failures: what agents of its owner''s organisation and of the caller''s reported with '
+    'mnemo.record_plan_outcome; last_success and last_reported_at are of the latest report, NULL for '
+    'none; standing: what ranks it among plans of equal similarity, 0 to 1; retired: no recall of the '
+    'organisation replays it. Errors: 42501 no access; MN001 unknown, gone, invisible, or no plan; 22023 NULL.';
 
 CREATE FUNCTION mnemo.list_plans(
     p_limit bigint DEFAULT 50,
@@ -19338,7 +20831,14 @@ RETURNS TABLE (
     version bigint,
     created_at timestamptz,
     updated_at timestamptz,
-    expires_at timestamptz
+    expires_at timestamptz,
+    uses bigint,
+    successes bigint,
+    failures bigint,
+    last_success boolean,
+    last_reported_at timestamptz,
+    standing double precision,
+    retired boolean
 )
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 50
 SECURITY DEFINER
@@ -19354,14 +20854,17 @@ DECLARE
     v_caller record;
     v_now timestamptz := statement_timestamp();
     v_before uuid := coalesce(p_after, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
+    v_threshold double precision;
 BEGIN
     SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
     PERFORM mnemo._raise_problem(mnemo._limit_problem(p_limit));
+    v_threshold := mnemo._retire_threshold(v_caller.org_id);
     RETURN QUERY
     SELECT row_number() OVER (ORDER BY v.id DESC), p.id, p.org_id, p.origin_org_id,
            p.owner_agent_id, p.scope, p.query, p.signature_tokens, p.steps, p.details, p.chunk_ids,
            p.outcome_score, p.context, p.tags, p.thread_id, p.source_id, p.consolidation_state,
-           p.version, p.created_at, p.updated_at, p.expires_at
+           p.version, p.created_at, p.updated_at, p.expires_at, f.uses, f.successes, f.failures,
+           f.last_success, f.last_reported_at, f.standing, f.endurance < v_threshold
       FROM (
         -- The limit in each branch: each is read from its index only as far as it goes.
         (SELECT m.org_id, m.id
@@ -19417,12 +20920,13 @@ BEGIN
         LIMIT p_limit
       ) AS v
       CROSS JOIN LATERAL mnemo._plan_of(v.org_id, v.id) AS p
+      CROSS JOIN LATERAL mnemo._fare(v.org_id, v.id, v_caller.org_id) AS f
      ORDER BY v.id DESC;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo.list_plans(bigint, uuid, text, text) IS
     'The plans that the acting agent may read, newest first (by id), the mode of experience memory '
-    'aside. p_limit: 1 to 1000. p_after: id of the last row of the page before, NULL for the first '
+    'aside, retired ones too, with how they fare as mnemo.get_plan. p_limit: 1 to 1000. p_after: id of the last row of the page before, NULL for the first '
     'page. Errors: 42501 no access; 22023 bad limit.';
 
 -- part: 675_near_plans.sql
@@ -19553,6 +21057,7 @@ RETURNS TABLE (
     similarity double precision,
     agrees boolean,
     stale boolean,
+    standing double precision,
     outcome_score double precision,
     created_at timestamptz
 )
@@ -19567,6 +21072,12 @@ BEGIN
     SELECT s.org_id, s.plan_id, n.similarity, g.agrees,
            g.agrees AND p_call.stale = 'refuse'
            AND mnemo._is_stale(s.org_id, s.plan_id, p_call.asked_at),
+           CASE WHEN s.org_id = '*' THEN coalesce((
+                SELECT f.standing
+                  FROM mnemo.plan_fare AS f
+                 WHERE f.org_id = '*' AND f.plan_id = s.plan_id
+                   AND f.reporter_org_id = p_call.org_id), s.standing)
+           ELSE s.standing END,
            s.outcome_score, s.created_at
       FROM (
         SELECT DISTINCT u.org_id, u.id, mnemo._round_score(1 - u.distance) AS similarity
@@ -19587,14 +21098,15 @@ BEGIN
                 s, p_call.guard, p_meaning, p_values, p_names, p_call.signature) AS agrees
       ) AS g
      WHERE s.context IS NOT DISTINCT FROM p_call.context
-       AND (s.expires_at IS NULL OR s.expires_at > p_call.asked_at);
+       AND (s.expires_at IS NULL OR s.expires_at > p_call.asked_at)
+       AND s.endurance >= p_call.retire;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._judged_plans(
     mnemo._recall_input, mnemo._neighbour[], bigint, bigint, text[]
 ) IS
-    'Those of these plans that reach semantic_threshold and that recall may look at: live, of the '
-    'caller''s audiences and context; whether the guard agrees, and whether they are stale and the '
+    'Those of these plans that reach semantic_threshold and that recall may look at: live, not '
+    'retired, of the caller''s audiences and context; whether the guard agrees, and whether they are stale and the '
     'call refuses that.';
 
 -- part: 676_semantic_plans.sql
@@ -19706,6 +21218,7 @@ RETURNS TABLE (
     similarity double precision,
     agrees boolean,
     stale boolean,
+    standing double precision,
     outcome_score double precision,
     created_at timestamptz
 )
@@ -19767,15 +21280,15 @@ BEGIN ATOMIC
         SELECT j.*
           FROM judged AS j
          WHERE j.agrees AND NOT j.stale
-         ORDER BY j.similarity DESC, j.org_id = '*', j.outcome_score DESC, j.created_at DESC,
-                  j.plan_id DESC
+         ORDER BY j.similarity DESC, j.org_id = '*', j.standing DESC,
+                  j.outcome_score DESC, j.created_at DESC, j.plan_id DESC
          LIMIT (p_call).row_limit
     ), refused AS (
         SELECT j.org_id, j.plan_id, j.similarity, j.stale
           FROM judged AS j
          WHERE NOT EXISTS (SELECT FROM best)
-         ORDER BY j.stale DESC, j.similarity DESC, j.org_id = '*', j.outcome_score DESC, j.created_at DESC,
-                  j.plan_id DESC
+         ORDER BY j.stale DESC, j.similarity DESC, j.org_id = '*', j.standing DESC,
+                  j.outcome_score DESC, j.created_at DESC, j.plan_id DESC
          LIMIT 1
     )
     SELECT b.org_id, b.plan_id, b.similarity, (SELECT count(*) FROM judged),
@@ -19784,8 +21297,8 @@ BEGIN ATOMIC
       FROM (SELECT) AS one
       LEFT JOIN best AS b ON true
       LEFT JOIN refused AS r ON true
-     ORDER BY b.similarity DESC, b.org_id = '*', b.outcome_score DESC, b.created_at DESC,
-              b.plan_id DESC;
+     ORDER BY b.similarity DESC, b.org_id = '*', b.standing DESC, b.outcome_score DESC,
+              b.created_at DESC, b.plan_id DESC;
 END;
 COMMENT ON FUNCTION mnemo._semantic_plans(mnemo._recall_input, bigint, bigint, text[]) IS
     'As _match_plans, by embeddings: similarity is the cosine, at least semantic_threshold. For '
@@ -19824,8 +21337,8 @@ BEGIN
     WITH ranked AS (
         SELECT n.*,
                row_number() OVER (
-                   ORDER BY n.similarity DESC, n.org_id = '*', n.outcome_score DESC,
-                            n.created_at DESC, n.plan_id DESC
+                   ORDER BY n.similarity DESC, n.org_id = '*', n.standing DESC,
+                            n.outcome_score DESC, n.created_at DESC, n.plan_id DESC
                ) AS place
           FROM mnemo._near_plans(p_call, v_read.meaning, v_read.vals, v_read.names) AS n
     ), nearest AS (
@@ -19898,8 +21411,24 @@ SELECT p.id,
        p.signature_size,
        p.quarantined,
        p.deleted_at,
-       p.content_hash
+       p.content_hash,
+       coalesce(f.uses, 0) AS uses,
+       coalesce(f.successes, 0) AS successes,
+       coalesce(f.failures, 0) AS failures,
+       f.last_success,
+       f.last_reported_at,
+       s.standing,
+       s.endurance < coalesce(
+           (SELECT c.value FROM mnemo.settings AS c
+             WHERE c.name = 'retire_threshold' AND c.org_id = p.origin_org_id),
+           (SELECT c.value FROM mnemo.settings AS c
+             WHERE c.name = 'retire_threshold' AND c.org_id = '*'), '0.05')::double precision
+           AS retired
   FROM mnemo._plan AS p
+  LEFT JOIN mnemo.plan_fare AS f
+    ON f.org_id = p.org_id AND f.plan_id = p.id AND f.reporter_org_id = p.origin_org_id
+  LEFT JOIN mnemo.plan_signature AS s
+    ON s.org_id = p.org_id AND s.plan_id = p.id AND s.grantee_agent_id IS NULL
  WHERE mnemo._is_admin();
 COMMENT ON VIEW mnemo.plan IS
     'The plans of every organisation as typed columns, live or not. For administrators: nobody '
@@ -19928,6 +21457,16 @@ COMMENT ON COLUMN mnemo.plan.signature_size IS 'Number of tokens.';
 COMMENT ON COLUMN mnemo.plan.quarantined IS 'Held back from recall.';
 COMMENT ON COLUMN mnemo.plan.deleted_at IS 'When it was deleted; NULL while it lives.';
 COMMENT ON COLUMN mnemo.plan.content_hash IS 'SHA-256 of the record (docs/hash-format.md).';
+COMMENT ON COLUMN mnemo.plan.uses IS
+    'What agents of its owner''s organisation reported: how often. Reports that wait are not in it.';
+COMMENT ON COLUMN mnemo.plan.successes IS 'How often they reported that it worked.';
+COMMENT ON COLUMN mnemo.plan.failures IS 'How often they reported that it did not.';
+COMMENT ON COLUMN mnemo.plan.last_success IS 'Whether it worked by the latest report; NULL for none.';
+COMMENT ON COLUMN mnemo.plan.last_reported_at IS 'When the latest report was made; NULL for none.';
+COMMENT ON COLUMN mnemo.plan.standing IS
+    'What ranks it among plans of equal similarity, 0 to 1; NULL for one that is not live.';
+COMMENT ON COLUMN mnemo.plan.retired IS
+    'Whether its owner''s organisation replays it no more; NULL for one that is not live.';
 
 -- part: 685_stats_views.sql
 -- Barriers, or a cheap function of the reader's would be run before the level is looked at. A view
@@ -20031,6 +21570,13 @@ BEGIN
     RETURN QUERY
     WITH candidate AS MATERIALIZED (
         SELECT s.org_id, s.plan_id, s.signature, s.outcome_score, s.created_at,
+               s.endurance < p_call.retire AS retired,
+               CASE WHEN s.org_id = '*' THEN coalesce((
+                    SELECT f.standing
+                      FROM mnemo.plan_fare AS f
+                     WHERE f.org_id = '*' AND f.plan_id = s.plan_id
+                       AND f.reporter_org_id = p_call.org_id), s.standing)
+               ELSE s.standing END AS standing,
                mnemo._agrees(s, p_call.guard, v_read.meaning, v_read.vals, v_read.names,
                    p_call.signature) AS agrees
           FROM mnemo._similar(
@@ -20043,12 +21589,12 @@ BEGIN
         SELECT c.*, mnemo._jaccard(c.signature, p_call.signature) AS similarity FROM candidate AS c
     ), ranked AS (
         SELECT s.*,
-               s.agrees AND s.similarity >= p_call.threshold AS fits,
-               s.agrees AND s.similarity >= p_call.threshold AND p_call.stale = 'refuse'
+               s.agrees AND NOT s.retired AND s.similarity >= p_call.threshold AS fits,
+               s.agrees AND NOT s.retired AND s.similarity >= p_call.threshold AND p_call.stale = 'refuse'
                AND mnemo._is_stale(s.org_id, s.plan_id, p_call.asked_at) AS stale,
                row_number() OVER (
-                   ORDER BY s.similarity DESC, s.org_id = '*', s.outcome_score DESC,
-                            s.created_at DESC, s.plan_id DESC
+                   ORDER BY s.similarity DESC, s.org_id = '*', s.standing DESC,
+                            s.outcome_score DESC, s.created_at DESC, s.plan_id DESC
                ) AS place
           FROM scored AS s
          WHERE s.similarity >= p_least
@@ -20073,7 +21619,8 @@ BEGIN
                   WHERE t.token <> ALL (p_call.signature)),
            o.differences, o.consolidation_state, p_call.threshold,
            CASE WHEN o.similarity < p_call.threshold THEN 'below_threshold'
-                WHEN NOT o.fits THEN 'guarded'
+                WHEN NOT o.agrees THEN 'guarded'
+                WHEN o.retired THEN 'retired'
                 WHEN o.stale THEN 'stale'
                 WHEN o.place = min(o.place) FILTER (WHERE o.fits AND NOT o.stale) OVER ()
                 THEN 'replayed'
@@ -20159,7 +21706,7 @@ COMMENT ON FUNCTION mnemo.explain_recall_plan(
     'only_asked and only_stored compare the signatures; guard_differences says in words what the '
     'guard holds against the plan; state is its consolidation state. verdict: replayed (what '
     'recall_plan returns), outranked (a better one is there), guarded, stale (a chunk that it cites '
-    'changed; not with p_stale include), below_threshold. Where words give no hit and p_embedding is '
+    'changed; not with p_stale include), retired, below_threshold. Where words give no hit and p_embedding is '
     'given, the plans that it finds come first, with their cosine, which is NULL else. Without any '
     'candidate one row with id NULL and the verdict none_similar, disabled or blank_query. Reads '
     'only; slower than recall_plan, because it looks far below the threshold. Errors: those of '
@@ -20212,12 +21759,24 @@ COMMENT ON FUNCTION mnemo._health_access() IS
 
 CREATE FUNCTION mnemo._health_derived()
 RETURNS TABLE (name text, ok boolean, detail text)
-LANGUAGE sql STABLE PARALLEL SAFE ROWS 2
+LANGUAGE sql STABLE PARALLEL SAFE ROWS 3
 BEGIN ATOMIC
     SELECT 'plan_signatures' AS name, count(*) = 0,
            CASE count(*) WHEN 0 THEN 'every plan can be matched as its payload says'
            ELSE format('%s plans need it: SELECT mnemo.rebuild_signatures()', count(*)) END
       FROM mnemo._faulty_signatures()
+    UNION ALL
+    SELECT 'outcomes' AS name, f.plans = 0 AND coalesce(w.oldest > now() - interval '1 day', true),
+           CASE WHEN f.plans > 0 THEN format('the summaries of %s plans differ from their reports: '
+                    'SELECT mnemo.rebuild_signatures()', f.plans)
+                WHEN w.reports > 0 THEN format('%s reports wait to be summed up: '
+                    'SELECT mnemo.sweep()', w.reports)
+                ELSE 'every plan stands as its reports say' END
+      FROM (SELECT count(*) AS plans FROM mnemo._faulty_fares()) AS f
+      CROSS JOIN (
+        SELECT count(*) AS reports, min(r.reported_at) AS oldest
+          FROM mnemo.plan_report AS r WHERE NOT r.folded
+      ) AS w
     UNION ALL
     SELECT 'terms' AS name, count(*) = 0,
            CASE count(*) WHEN 0 THEN 'every live memory has its terms'
@@ -20232,7 +21791,7 @@ BEGIN ATOMIC
 END;
 COMMENT ON FUNCTION mnemo._health_derived() IS
     'The checks of health that compare records with what is derived from them: plan_signatures, '
-    'terms. Reads every record.';
+    'outcomes, terms. Reads every record.';
 
 CREATE FUNCTION mnemo._health_upkeep()
 RETURNS TABLE (name text, ok boolean, detail text)
@@ -20282,7 +21841,7 @@ COMMENT ON FUNCTION mnemo._health_upkeep() IS
 
 CREATE FUNCTION mnemo.health()
 RETURNS TABLE (name text, ok boolean, detail text)
-LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 10
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 11
 SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
@@ -20293,7 +21852,7 @@ BEGIN
      ORDER BY array_position(ARRAY['owner', 'tenants', 'roles', 'public'], h.name);
     RETURN QUERY
     SELECT h.name, h.ok, h.detail FROM mnemo._health_derived() AS h
-     ORDER BY array_position(ARRAY['plan_signatures', 'terms'], h.name);
+     ORDER BY array_position(ARRAY['plan_signatures', 'outcomes', 'terms'], h.name);
     RETURN QUERY
     SELECT h.name, h.ok, h.detail FROM mnemo._health_upkeep() AS h
      ORDER BY array_position(ARRAY['seal', 'sweep', 'models', 'indexes'], h.name);
@@ -20302,8 +21861,8 @@ $fn$;
 COMMENT ON FUNCTION mnemo.health() IS
     'Whether the installation is as it should be, one row a check with what to do about it: owner '
     '(no superuser, no login), tenants (none can act outside its binding), roles (levels and '
-    'bindings of roles that exist), public (no privileges), plan_signatures and terms (derived data '
-    'agree with the records), seal and sweep (nothing is older than a day), models (of embeddings: '
+    'bindings of roles that exist), public (no privileges), plan_signatures, outcomes and terms (derived '
+    'data agree with the records and reports), seal and sweep (nothing is older than a day), models (of embeddings: '
     'refreshed), indexes (valid). Reads '
     'every record, changes nothing. Level admin only. Errors: 42501 not an administrator.';
 

@@ -25,7 +25,8 @@ RETURN CASE p_set
         'memory_write', 'memory_update', 'memory_read', 'memory_delete', 'memory_share',
         'memory_unshare', 'memory_expired', 'memory_redact', 'memory_quarantined',
         'memory_released', 'plan_write', 'plan_merged', 'plan_replay', 'plan_outcome',
-        'plan_stale', 'plan_revalidated', 'plan_retired', 'checkpoint'
+        'plan_stale', 'plan_revalidated', 'plan_retired', 'plan_revived', 'plan_promoted',
+        'plan_evicted', 'checkpoint'
     ]
     WHEN 'chain_reason' THEN ARRAY[
         'event_missing', 'event_extra', 'link_broken', 'event_changed', 'tail_missing',
@@ -44,7 +45,8 @@ RETURN CASE p_set
         'delegations'
     ]
     WHEN 'sweep_task' THEN ARRAY[
-        'expired', 'purged', 'grants', 'delegations', 'idempotency_keys', 'terms', 'events'
+        'expired', 'evicted', 'purged', 'grants', 'delegations', 'idempotency_keys', 'terms',
+        'outcomes', 'events'
     ]
     WHEN 'delegation_status' THEN ARRAY['active', 'expired', 'revoked']
     WHEN 'delegation_direction' THEN ARRAY['given', 'received']
@@ -52,17 +54,19 @@ RETURN CASE p_set
     WHEN 'guard' THEN ARRAY['strict', 'meaning', 'off']
     WHEN 'stale_mode' THEN ARRAY['refuse', 'include']
     WHEN 'recall_reason' THEN ARRAY[
-        'exact', 'similar', 'semantic', 'none_similar', 'guarded', 'stale', 'disabled',
+        'exact', 'similar', 'semantic', 'none_similar', 'guarded', 'stale', 'retired', 'disabled',
         'blank_query'
     ]
     WHEN 'verdict' THEN ARRAY[
-        'replayed', 'outranked', 'guarded', 'stale', 'below_threshold', 'none_similar',
+        'replayed', 'outranked', 'guarded', 'stale', 'retired', 'below_threshold', 'none_similar',
         'disabled', 'blank_query'
     ]
     WHEN 'guard_class' THEN ARRAY['meaning', 'values']
     WHEN 'plan_status' THEN ARRAY[
         'stored', 'below_threshold', 'quarantined', 'repeated', 'merged', 'failed'
     ]
+    WHEN 'retire_status' THEN ARRAY['retired', 'revived', 'unchanged']
+    WHEN 'promote_status' THEN ARRAY['promoted', 'unchanged']
     WHEN 'update_status' THEN ARRAY['updated', 'unchanged', 'quarantined']
     WHEN 'quarantine_status' THEN ARRAY['released', 'purged']
     WHEN 'rule_origin' THEN ARRAY['builtin', 'database', 'organisation']

@@ -29,6 +29,10 @@ RETURN CASE p_name
     WHEN 'default_agent_id' THEN 'default'
     WHEN 'default_org_id' THEN 'default'
     WHEN 'purge_after' THEN '30 days'
+    WHEN 'retire_threshold' THEN '0.05'
+    WHEN 'plan_ttl' THEN 'none'
+    WHEN 'max_plans_per_agent' THEN 'none'
+    WHEN 'max_plans_per_org' THEN 'none'
 END;
 COMMENT ON FUNCTION mnemo._setting_default(text) IS
     'The default of a setting; NULL for a name that is no setting.';

@@ -17,6 +17,8 @@ CREATE TABLE mnemo.plan_signature (
     grantee_agent_id text,
     signature_version integer NOT NULL,
     guard_version integer NOT NULL,
+    standing double precision NOT NULL,
+    endurance double precision NOT NULL,
     CONSTRAINT plan_signature_pkey PRIMARY KEY (org_id, plan_id, audience),
     CONSTRAINT plan_signature_plan_id_fkey FOREIGN KEY (org_id, plan_id)
         REFERENCES mnemo.memory (org_id, id) ON DELETE CASCADE,
@@ -25,10 +27,10 @@ CREATE TABLE mnemo.plan_signature (
 -- Each look-up has one condition that one index alone can serve: the audience, and with it the
 -- organisation, is mixed into it. So no statistics can lead the planner elsewhere.
 CREATE INDEX plan_signature_digest_idx ON mnemo.plan_signature
-    ((audience # digest), outcome_score DESC, created_at DESC, plan_id DESC);
+    ((audience # digest), standing DESC, outcome_score DESC, created_at DESC, plan_id DESC);
 CREATE INDEX plan_signature_guard_idx ON mnemo.plan_signature
-    ((audience # digest # guard_meaning # guard_values), outcome_score DESC, created_at DESC,
-     plan_id DESC);
+    ((audience # digest # guard_meaning # guard_values), standing DESC, outcome_score DESC,
+     created_at DESC, plan_id DESC);
 -- A pending list would be searched row by row by every recall and flushed inside somebody's call.
 CREATE INDEX plan_signature_keys_idx ON mnemo.plan_signature USING gin (keys)
     WITH (fastupdate = off);
@@ -60,6 +62,10 @@ COMMENT ON COLUMN mnemo.plan_signature.expires_at IS
     'no end.';
 COMMENT ON COLUMN mnemo.plan_signature.grantee_agent_id IS
     'Agent that the row was added for by a grant; NULL for the plan''s own audience.';
+COMMENT ON COLUMN mnemo.plan_signature.standing IS
+    'Where the plan stands by its outcome score and reports, see _wilson; ranks before the score.';
+COMMENT ON COLUMN mnemo.plan_signature.endurance IS
+    'Retired where the setting retire_threshold is above it, see _endurance.';
 COMMENT ON COLUMN mnemo.plan_signature.signature_version IS 'Version of the signature rules.';
 
 -- The planner's statistics of what is made of people's words would confirm a guess after erasure.

@@ -9,7 +9,7 @@ SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 BEGIN
     IF p_name IN ('similarity_threshold', 'semantic_threshold', 'minimum_threshold',
-        'success_threshold')
+        'success_threshold', 'retire_threshold')
     THEN
         IF p_value COLLATE "C" !~ '^(0([.][0-9]{1,15})?|1([.]0{1,15})?)$' THEN
             RETURN mnemo._argument('p_value',
@@ -31,6 +31,18 @@ BEGIN
             RETURN mnemo._argument('p_value',
                 'purge_after must be never or a time like 30 days; got ' || mnemo._shown(p_value),
                 'write a whole number of minutes, hours or days: 30 days');
+        END IF;
+    ELSIF p_name = 'plan_ttl' THEN
+        IF p_value COLLATE "C" !~ '^(none|[1-9][0-9]{0,5} (minutes|hours|days))$' THEN
+            RETURN mnemo._argument('p_value',
+                'plan_ttl must be none or a time like 30 days; got ' || mnemo._shown(p_value),
+                'write a whole number of minutes, hours or days: 30 days');
+        END IF;
+    ELSIF p_name IN ('max_plans_per_agent', 'max_plans_per_org') THEN
+        IF p_value COLLATE "C" !~ '^(none|[1-9][0-9]{0,8})$' THEN
+            RETURN mnemo._argument('p_value',
+                format('%s must be none or a whole number; got %s', p_name, mnemo._shown(p_value)),
+                'write how many plans may be kept, such as 10000');
         END IF;
     ELSIF p_name = 'guard' THEN
         RETURN mnemo._label_problem('p_value', 'guard', p_value);
@@ -55,8 +67,8 @@ BEGIN
         PERFORM mnemo._raise_argument('p_name',
             'p_name must be the name of a setting; got ' || mnemo._shown(p_name),
             'experience_memory, similarity_threshold, semantic_threshold, minimum_threshold, '
-            'success_threshold, guard, merge_plans, default_agent_id, default_org_id or '
-            'purge_after');
+            'success_threshold, guard, merge_plans, default_agent_id, default_org_id, purge_after, '
+            'retire_threshold, plan_ttl, max_plans_per_agent or max_plans_per_org');
     END IF;
 END
 $fn$;
@@ -102,7 +114,10 @@ COMMENT ON FUNCTION mnemo.configure(text, text, text) IS
     'names no threshold uses the greater of it and similarity_threshold), success_threshold (0.5), '
     'guard (strict), merge_plans (on: the same plan again is merged), default_agent_id (default), '
     'default_org_id (default), purge_after (30 days: how '
-    'long mnemo.sweep keeps deleted records; never: for good). Level admin only. Errors: 42501 not an administrator; 22023 unknown name, value '
+    'long mnemo.sweep keeps deleted records; never: for good), retire_threshold (0.05: below it a '
+    'plan is retired, see mnemo.record_plan_outcome; 0: by hand only), plan_ttl (none: how long a plan '
+    'counts that was remembered without p_ttl), max_plans_per_agent and max_plans_per_org (none: how '
+    'many live plans mnemo.sweep leaves). Level admin only. Errors: 42501 not an administrator; 22023 unknown name, value '
     'out of range.';
 
 CREATE FUNCTION mnemo.setting(

@@ -90,12 +90,14 @@ BEGIN
     DELETE FROM mnemo.idempotency AS i
      WHERE i.memory_org_id = p_org_id AND i.memory_id = ANY (p_ids);
     GET DIAGNOSTICS idempotency_keys = ROW_COUNT;
+    DELETE FROM mnemo.plan_report AS r WHERE r.org_id = p_org_id AND r.plan_id = ANY (p_ids);
+    DELETE FROM mnemo.plan_fare AS f WHERE f.org_id = p_org_id AND f.plan_id = ANY (p_ids);
     PERFORM mnemo._drop_embeddings(p_org_id, p_ids);
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._forget_beside(text, uuid[]) IS
     'Removes what other tables hold of people''s words about records: grants, notes of their events, '
-    'idempotency keys; embeddings.';
+    'idempotency keys; embeddings; reports about plans.';
 
 CREATE FUNCTION mnemo._write_forget_events(
     p_org_id text,

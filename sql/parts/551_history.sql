@@ -85,6 +85,7 @@ BEGIN
       LEFT JOIN mnemo.event_note AS n ON n.org_id = e.org_id AND n.event_id = e.id
      -- Who else reads a record that many see is none of a reader's business.
      WHERE v.owned OR v_caller.level = 'admin' OR e.event_type <> 'memory_read'
+        AND (e.event_type <> 'plan_outcome' OR e.actor_org_id = v_caller.org_id)
         OR e.actor_org_id = v_caller.org_id AND e.actor_agent_id = v_caller.agent_id
      ORDER BY 1;
     IF NOT FOUND THEN
@@ -95,7 +96,7 @@ $fn$;
 COMMENT ON FUNCTION mnemo.history(uuid, text, text) IS
     'The events of a record and of the versions that it replaced, oldest first; rank from 1. For '
     'the owner also after it is deleted; for others while they can read it, without the reads that '
-    'other agents logged. changes: the columns that the event set, times in microseconds since 1970 '
+    'other agents logged and what other organisations reported about a plan. changes: the columns that the event set, times in microseconds since 1970 '
     'UTC. note: its free text, for the owner and administrators; NULL for none, or erased. seq and '
     'hash: its place in the chain, NULL until sealed. Events that retention removed are not there. '
     'Errors: 42501 no access; 22023 NULL; MN001 unknown or invisible record.';

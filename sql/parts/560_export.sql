@@ -14,7 +14,7 @@ COMMENT ON TYPE mnemo._export_section IS
     'what is wrong with row r, or NULL.';
 
 CREATE FUNCTION mnemo._export_sections() RETURNS SETOF mnemo._export_section
-LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 12
+LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 21
 BEGIN ATOMIC
     -- A row is written after those that it refers to. What is not here is derived, see _derive.
     SELECT s.place, s.table_name, s.global, s.keys, s.one, s.same, s.wrong
@@ -68,7 +68,14 @@ BEGIN ATOMIC
          'e.checked_at >= r.checked_at', NULL),
         (19, 'plan_check', true, ARRAY['t.org_id', 't.plan_id'],
          't.org_id = ''*'' AND EXISTS (SELECT FROM mnemo.memory AS m WHERE m.org_id = ''*'''
-         ' AND m.id = t.plan_id AND m.origin_org_id = $1)', NULL, NULL)
+         ' AND m.id = t.plan_id AND m.origin_org_id = $1)', NULL, NULL),
+        (20, 'plan_report', false, ARRAY['t.org_id', 't.plan_id', 't.id'], 't.org_id = $1',
+         'to_jsonb(e) - ''{counts,folded}''::text[] = to_jsonb(r) - ''{counts,folded}''::text[]',
+         NULL),
+        -- What other organisations reported is theirs.
+        (21, 'plan_report', true, ARRAY['t.org_id', 't.plan_id', 't.id'],
+         't.org_id = ''*'' AND t.reporter_org_id = $1 AND EXISTS (SELECT FROM mnemo.memory AS m'
+         ' WHERE m.org_id = ''*'' AND m.id = t.plan_id AND m.origin_org_id = $1)', NULL, NULL)
       ) AS s(place, table_name, global, keys, one, same, wrong)
      ORDER BY s.place;
 END;
@@ -264,7 +271,8 @@ $fn$;
 COMMENT ON FUNCTION mnemo.export_records(text, text, bigint, boolean) IS
     'A page of an export, a line of JSON a row: settings, records (plans, deleted, quarantined '
     'and redacted ones too) with ids, nonces and hashes, grants, delegations, events with notes, '
-    'heads of chains, idempotency keys, embeddings and their models, and with p_roles the levels and bindings of roles. '
+    'heads of chains, idempotency keys, embeddings and their models, reports about plans, and with '
+    'p_roles the levels and bindings of roles. '
     'p_org_id NULL: all organisations; else that one and the global records that it wrote. '
     'p_last: the last record of the page before, NULL for the first page. At most p_limit rows, '
     'and none after 4 MB; no row: the export is complete. All pages in one REPEATABLE READ '

@@ -139,11 +139,13 @@ BEGIN
             SELECT DISTINCT u.item ->> 'org_id' AS org_id, (u.item ->> 'memory_id')::uuid AS id
               FROM unnest(p_rows) AS u(item)
            ) AS g;
+    ELSIF p_table = 'plan_report' THEN
+        PERFORM mnemo._fold_imported(p_rows);
     END IF;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._derive(text, jsonb[]) IS
-    'Makes the rows of other tables (plan_signature, term_vector and its kin) that follow from rows '
+    'Makes the rows of other tables (plan_signature, plan_fare, term_vector and its kin) that follow from rows '
     'just imported.';
 
 CREATE FUNCTION mnemo._import_rows(

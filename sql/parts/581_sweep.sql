@@ -55,7 +55,7 @@ CREATE FUNCTION mnemo.sweep(
     p_now timestamptz DEFAULT NULL
 )
 RETURNS TABLE (rank bigint, task text, done bigint, more boolean)
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 7
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 9
 SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
@@ -78,33 +78,43 @@ BEGIN
     more := done >= p_limit;
     RETURN NEXT;
     rank := 2;
+    task := 'evicted';
+    done := mnemo._sweep_surplus(p_limit, v_now);
+    more := done >= p_limit;
+    RETURN NEXT;
+    rank := 3;
     task := 'purged';
     done := mnemo._sweep_deleted(p_limit, v_now);
     more := done >= p_limit;
     RETURN NEXT;
-    rank := 3;
+    rank := 4;
     task := 'grants';
     done := mnemo._sweep_grants(p_limit, v_now);
     more := done >= p_limit;
     RETURN NEXT;
-    rank := 4;
+    rank := 5;
     task := 'delegations';
     done := mnemo._sweep_delegations(p_limit, least(v_now, now()));
     -- Those that they were passed on from may go now.
     more := done > 0;
     RETURN NEXT;
-    rank := 5;
+    rank := 6;
     task := 'idempotency_keys';
     done := mnemo._sweep_keys(p_limit);
     more := false;
     RETURN NEXT;
-    rank := 6;
+    rank := 7;
     task := 'terms';
     done := mnemo._sweep_terms();
     more := false;
     RETURN NEXT;
+    rank := 8;
+    task := 'outcomes';
+    done := mnemo._sweep_reports(p_limit);
+    more := done >= p_limit;
+    RETURN NEXT;
     SELECT * INTO v_events FROM mnemo._sweep_events(p_limit * 10);
-    rank := 7;
+    rank := 9;
     task := 'events';
     done := v_events.sealed;
     more := v_events.left_over > 0;
@@ -115,11 +125,14 @@ COMMENT ON FUNCTION mnemo.sweep(bigint, timestamptz) IS
     'The housekeeping of the store, for cron: call it until no row says more, or nothing was done. '
     'Never waits for writers: what another session has locked is left for the next call. Returns '
     'a row for each task with how many rows it took and whether more are there: expired (records '
-    'past their end are deleted softly, event memory_expired), purged (records deleted longer ago '
+    'past their end are deleted softly, event memory_expired), evicted '
+    '(plans over the settings max_plans_per_agent and max_plans_per_org, the least valuable, are '
+    'deleted softly, event plan_evicted), purged (records deleted longer ago '
     'than the setting purge_after are removed for good, with a tombstone; redacted ones stay), '
     'grants that have ended (event memory_unshare), delegations that have ended or were taken back, '
     'idempotency_keys without a record (a random stretch of the table in each call), terms '
-    '(changes of the term statistics folded in), events (sealed; ten times p_limit at most). '
+    '(changes of the term statistics folded in), outcomes (reports about plans that waited, summed '
+    'up), events (sealed; ten times p_limit at most). '
     'p_limit: rows of each task, 1 to 10,000. p_now: the time to go by, NULL for the clock; delegations '
     'go by the clock where it lies ahead. Level admin only. Errors: 42501 not an administrator; '
     '22023 bad p_limit or p_now; 55000 not in READ COMMITTED.';

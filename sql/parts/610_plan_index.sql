@@ -93,7 +93,9 @@ BEGIN ATOMIC
                || CASE WHEN g.meaning # g.vals <> 0
                   THEN mnemo._plan_keys(h.hashes, p.audience # g.meaning # g.vals) ELSE '{}' END,
                g.meaning, g.vals, g.names, (p.record).importance, (p.record).created_at,
-               (p.record).expires_at, NULL, mnemo._signature_version(), mnemo._guard_version()
+               (p.record).expires_at, NULL, mnemo._signature_version(), mnemo._guard_version(),
+               mnemo._wilson(mnemo._observation((p.record).importance), 1),
+               mnemo._endurance((p.record).status, 0, 1, 0, 0)
            )::mnemo.plan_signature
       FROM (
         SELECT r.number, r.record, mnemo._match_context(r.record) AS context,
@@ -126,7 +128,8 @@ BEGIN
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._index_new_plans(mnemo.memory[]) IS
-    'Derives the plan_signature rows of plans that have just been written and have no grants.';
+    'Derives the plan_signature rows of plans that have just been written and have neither grants '
+    'nor reports.';
 
 CREATE FUNCTION mnemo._index_plan(
     p_org_id text,
@@ -164,7 +167,7 @@ BEGIN
            ARRAY(SELECT k.key # v_own.audience # g.audience FROM unnest(v_own.keys) AS k(key)),
            v_own.guard_meaning, v_own.guard_values, v_own.guard_names, v_own.outcome_score,
            v_own.created_at, g.expires_at, g.agent_id, v_own.signature_version,
-           v_own.guard_version
+           v_own.guard_version, v_own.standing, v_own.endurance
       FROM (
         SELECT a.agent_id, least(a.expires_at, v_own.expires_at) AS expires_at,
                mnemo._audience('grantee', a.org_id, a.agent_id, v_own.context) AS audience
@@ -203,6 +206,7 @@ BEGIN
      WHERE s.org_id = p_record.org_id AND s.plan_id = p_record.id;
     PERFORM mnemo._index_new_plans(ARRAY[p_record]);
     PERFORM mnemo._index_plan(p_record.org_id, p_record.id);
+    PERFORM mnemo._settle_plan(p_record.org_id, p_record.id);
     IF v_old IS DISTINCT FROM v_new THEN
         PERFORM mnemo._join_identities(ARRAY[p_record]);
     END IF;

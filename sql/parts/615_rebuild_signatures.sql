@@ -6,6 +6,7 @@ BEGIN ATOMIC
       FROM mnemo.memory AS m
       LEFT JOIN mnemo.plan_signature AS s
         ON s.org_id = m.org_id AND s.plan_id = m.id AND s.grantee_agent_id IS NULL
+      LEFT JOIN LATERAL mnemo._derived_standing(m) AS f ON true
      WHERE m.deleted_at IS NULL AND m.tags @> ARRAY['__experience_plan__']
        AND mnemo._is_live(m, now())
        AND (s.plan_id IS NULL
@@ -13,6 +14,7 @@ BEGIN ATOMIC
             OR s.guard_version <> mnemo._guard_version()
             OR s.audience <> mnemo._plan_audience(m, s.context)
             OR s.outcome_score <> m.importance
+            OR s.standing <> f.standing OR s.endurance <> f.endurance
             OR s.created_at <> m.created_at
             OR s.expires_at IS DISTINCT FROM m.expires_at
             OR s.context IS DISTINCT FROM mnemo._match_context(m)
@@ -25,8 +27,8 @@ BEGIN ATOMIC
      WHERE s.grantee_agent_id IS NULL AND NOT mnemo._is_live(m, '-infinity');
 END;
 COMMENT ON FUNCTION mnemo._faulty_signatures() IS
-    'The plans whose own plan_signature row is missing, differs from the payload or was made by '
-    'other rules, and the rows of plans that do not live. Reads every plan.';
+    'The plans whose own plan_signature row is missing, differs from the payload, the standing or '
+    'was made by other rules, and the rows of plans that do not live. Reads every plan.';
 
 CREATE FUNCTION mnemo.rebuild_signatures(
     p_limit bigint DEFAULT 1000
@@ -56,7 +58,11 @@ BEGIN
     ));
     FOR v_plan IN
         SELECT f.org_id, f.plan_id, count(*) OVER () AS found
-          FROM mnemo._faulty_signatures() AS f
+          FROM (
+            SELECT s.org_id, s.plan_id FROM mnemo._faulty_signatures() AS s
+            UNION
+            SELECT r.org_id, r.plan_id FROM mnemo._faulty_fares() AS r
+          ) AS f
          ORDER BY f.org_id, f.plan_id
          LIMIT p_limit
     LOOP
@@ -65,6 +71,7 @@ BEGIN
           FROM mnemo.memory AS m WHERE m.org_id = v_plan.org_id AND m.id = v_plan.plan_id
            FOR UPDATE;
         IF FOUND THEN
+            PERFORM mnemo._refold_plan(v_record.org_id, v_record.id);
             PERFORM mnemo._reindex_plan(v_record);
         END IF;
     END LOOP;
@@ -72,8 +79,8 @@ BEGIN
 END
 $fn$;
 COMMENT ON FUNCTION mnemo.rebuild_signatures(bigint) IS
-    'Derives anew what recall_plan matches on, from the payload of each plan, where it is missing, '
-    'differs or was made by other rules: at most p_limit plans (1 to 100,000) in a call, in the '
+    'Derives anew what recall_plan matches on, from the payload and the reports of each plan, where '
+    'it is missing, differs or was made by other rules: at most p_limit plans (1 to 100,000) in a call, in the '
     'order of organisation and id, each locked until the transaction ends. Returns how many are '
     'left: call it until that is 0. Reads every plan. Level admin only. Errors: 42501 not an '
     'administrator; 22023 bad argument.';

@@ -113,7 +113,9 @@ CREATE FUNCTION mnemo._identical_guarded(
     p_limit bigint,
     p_delegated boolean,
     p_agent_id text,
-    p_fresh boolean
+    p_fresh boolean,
+    p_retire double precision,
+    p_seen_by text
 )
 RETURNS SETOF mnemo.plan_signature
 LANGUAGE sql STABLE PARALLEL SAFE
@@ -124,25 +126,32 @@ BEGIN ATOMIC
           FROM mnemo.plan_signature AS k
          WHERE k.audience # k.digest # k.guard_meaning # k.guard_values
                = p_audience # p_guarded_digest
-         ORDER BY k.outcome_score DESC, k.created_at DESC, k.plan_id DESC
+         ORDER BY k.standing DESC, k.outcome_score DESC, k.created_at DESC, k.plan_id DESC
         OFFSET 0
       ) AS s
       CROSS JOIN LATERAL mnemo._counts(
             p_org_id, s.plan_id, p_now, p_delegated, p_audience, p_agent_id, p_context) AS c
      WHERE s.org_id = p_org_id AND s.audience = p_audience
        AND s.signature = p_signature AND s.context IS NOT DISTINCT FROM p_context
-       AND (s.expires_at IS NULL OR s.expires_at > p_now)
+       AND (s.expires_at IS NULL OR s.expires_at > p_now) AND s.endurance >= p_retire
+       AND (p_seen_by IS NULL OR NOT EXISTS (
+            SELECT FROM mnemo.plan_fare AS f
+             WHERE f.org_id = p_org_id AND f.plan_id = s.plan_id
+               AND f.reporter_org_id = p_seen_by AND f.digest IS NOT NULL))
        -- By the id of _counts: only what counts is worth the look.
        AND (NOT p_fresh OR NOT mnemo._is_stale(p_org_id, c.id, p_now))
-     ORDER BY s.outcome_score DESC, s.created_at DESC, s.plan_id DESC
+     ORDER BY s.standing DESC, s.outcome_score DESC, s.created_at DESC, s.plan_id DESC
      LIMIT p_limit;
 END;
 COMMENT ON FUNCTION mnemo._identical_guarded(
-    text, bigint, text[], bigint, text, timestamptz, bigint, boolean, text, boolean
+    text, bigint, text[], bigint, text, timestamptz, bigint, boolean, text, boolean,
+    double precision, text
 ) IS
     'The best live plans of an audience with this signature and the guard that is in the digest: an '
-    'index look-up however many there are. p_delegated: only those that the agent sees by a '
-    'delegation; p_fresh: no stale ones.';
+    'index look-up however many there are; retired ones aside. p_delegated: only those that the '
+    'agent sees by a delegation; p_fresh: no stale ones; p_seen_by: an organisation whose own '
+    'reports are to count, without the plans that it reported on, which _identical_reported has; '
+    'NULL for none.';
 
 CREATE FUNCTION mnemo._identical(
     p_org_id text,
@@ -155,7 +164,9 @@ CREATE FUNCTION mnemo._identical(
     p_limit bigint,
     p_delegated boolean,
     p_agent_id text,
-    p_fresh boolean
+    p_fresh boolean,
+    p_retire double precision,
+    p_seen_by text
 )
 RETURNS SETOF mnemo.plan_signature
 LANGUAGE sql STABLE PARALLEL SAFE
@@ -165,7 +176,7 @@ BEGIN ATOMIC
         SELECT k.*
           FROM mnemo.plan_signature AS k
          WHERE k.audience # k.digest = p_audience # p_digest
-         ORDER BY k.outcome_score DESC, k.created_at DESC, k.plan_id DESC
+         ORDER BY k.standing DESC, k.outcome_score DESC, k.created_at DESC, k.plan_id DESC
         OFFSET 0
       ) AS s
       CROSS JOIN LATERAL mnemo._counts(
@@ -173,17 +184,22 @@ BEGIN ATOMIC
      WHERE s.org_id = p_org_id AND s.audience = p_audience
        AND (p_meaning IS NULL OR s.guard_meaning = p_meaning)
        AND s.signature = p_signature AND s.context IS NOT DISTINCT FROM p_context
-       AND (s.expires_at IS NULL OR s.expires_at > p_now)
+       AND (s.expires_at IS NULL OR s.expires_at > p_now) AND s.endurance >= p_retire
+       AND (p_seen_by IS NULL OR NOT EXISTS (
+            SELECT FROM mnemo.plan_fare AS f
+             WHERE f.org_id = p_org_id AND f.plan_id = s.plan_id
+               AND f.reporter_org_id = p_seen_by AND f.digest IS NOT NULL))
        -- By the id of _counts: only what counts is worth the look.
        AND (NOT p_fresh OR NOT mnemo._is_stale(p_org_id, c.id, p_now))
-     ORDER BY s.outcome_score DESC, s.created_at DESC, s.plan_id DESC
+     ORDER BY s.standing DESC, s.outcome_score DESC, s.created_at DESC, s.plan_id DESC
      LIMIT p_limit;
 END;
 COMMENT ON FUNCTION mnemo._identical(
-    text, bigint, text[], bigint, bigint, text, timestamptz, bigint, boolean, text, boolean
+    text, bigint, text[], bigint, bigint, text, timestamptz, bigint, boolean, text, boolean,
+    double precision, text
 ) IS
     'The best live plans of an audience with this signature, and with this meaning unless it is '
-    'NULL. p_delegated: only those that the agent sees by a delegation; p_fresh: no stale ones.';
+    'NULL; retired ones aside. p_delegated, p_fresh, p_seen_by: as for _identical_guarded.';
 
 CREATE FUNCTION mnemo._similar(
     p_keys bigint[],

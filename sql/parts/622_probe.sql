@@ -15,13 +15,15 @@ CREATE TYPE mnemo._recall_input AS (
     stale text,
     embedding text,
     model text,
-    semantic_threshold double precision
+    semantic_threshold double precision,
+    retire double precision
 );
 COMMENT ON TYPE mnemo._recall_input IS
     'A call of recall_plan or its kin, checked and filled in: audiences are the three that the agent '
     'belongs to in its organisation, global, then those of agents that delegated to it; minimum is '
     'the least threshold allowed; reason is disabled or blank_query where there is nothing to match, '
-    'else NULL; stale is refuse or include; embedding NULL: by words alone.';
+    'else NULL; stale is refuse or include; embedding NULL: by words alone; retire: '
+    'plans whose endurance is below it are retired.';
 
 CREATE FUNCTION mnemo._probe(
     p_call mnemo._recall_input,

@@ -19,28 +19,37 @@ BEGIN
       FROM (
         SELECT i.org_id, i.plan_id
           FROM (
-            SELECT o.org_id, o.plan_id, o.outcome_score, o.created_at
+            SELECT o.org_id, o.plan_id, o.standing, o.outcome_score, o.created_at
               FROM unnest(p_call.audiences[1:3] || p_call.audiences[5:])
                    WITH ORDINALITY AS a(audience, place)
               CROSS JOIN LATERAL mnemo._identical(
                     p_call.org_id, a.audience, p_call.signature, p_call.digest, NULL,
                     p_call.context, p_call.asked_at, 1, a.place > 3, p_call.agent_id,
-                    p_fresh) AS o
+                    p_fresh, p_call.retire, NULL) AS o
             UNION ALL
-            SELECT g.org_id, g.plan_id, g.outcome_score, g.created_at
+            SELECT g.org_id, g.plan_id, g.standing, g.outcome_score, g.created_at
               FROM mnemo._identical(
                     '*', p_call.audiences[4], p_call.signature, p_call.digest, NULL,
-                    p_call.context, p_call.asked_at, 1, false, NULL, p_fresh) AS g
+                    p_call.context, p_call.asked_at, 1, false, NULL, p_fresh,
+                    p_call.retire, NULL) AS g
           ) AS i
-         ORDER BY i.org_id = '*', i.outcome_score DESC, i.created_at DESC, i.plan_id DESC
+         ORDER BY i.org_id = '*', i.standing DESC, i.outcome_score DESC, i.created_at DESC,
+                  i.plan_id DESC
          LIMIT 1
       ) AS b
       CROSS JOIN LATERAL mnemo._answer(b.org_id, b.plan_id) AS p;
+    -- No report changes the place of a plan before one of the organisation, or whether there is one.
+    IF v_best.scope = 'global' THEN
+        SELECT p.* INTO v_best
+          FROM unnest(mnemo._identical_global(p_call, 'off', NULL, NULL, 1, p_fresh)) AS g(plan_id)
+          CROSS JOIN LATERAL mnemo._answer('*', g.plan_id) AS p;
+    END IF;
     RETURN v_best;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._best_identical(mnemo._recall_input, boolean) IS
-    'The best plan with the same signature that the agent may read, whatever its guard, with '
+    'The best plan with the same signature that the agent may read, whatever its guard, retired ones '
+    'aside, with '
     'p_fresh among those that are not stale; NULL where there is none. Where its text is the very text asked, nothing can beat it and the guard has '
     'nothing to compare.';
 
@@ -60,6 +69,8 @@ SET enable_seqscan = off
 SET enable_sort = off
 SET jit = off
 AS $fn$
+DECLARE
+    v_own integer;
 BEGIN
     IF p_guard = 'strict' THEN
         SELECT array_agg(i.org_id), array_agg(i.plan_id)
@@ -67,21 +78,24 @@ BEGIN
           FROM (
             SELECT e.org_id, e.plan_id
               FROM (
-                SELECT o.org_id, o.plan_id, o.outcome_score, o.created_at
+                SELECT o.org_id, o.plan_id, o.standing, o.outcome_score, o.created_at
                   FROM unnest(p_call.audiences[1:3] || p_call.audiences[5:])
                        WITH ORDINALITY AS a(audience, place)
                   CROSS JOIN LATERAL mnemo._identical_guarded(
                         p_call.org_id, a.audience, p_call.signature,
                         p_call.digest # p_meaning # p_values, p_call.context, p_call.asked_at,
-                        p_limit, a.place > 3, p_call.agent_id, p_call.stale = 'refuse') AS o
+                        p_limit, a.place > 3, p_call.agent_id, p_call.stale = 'refuse',
+                        p_call.retire, NULL) AS o
                 UNION ALL
-                SELECT g.org_id, g.plan_id, g.outcome_score, g.created_at
+                SELECT g.org_id, g.plan_id, g.standing, g.outcome_score, g.created_at
                   FROM mnemo._identical_guarded(
                         '*', p_call.audiences[4], p_call.signature,
                         p_call.digest # p_meaning # p_values, p_call.context, p_call.asked_at,
-                        p_limit, false, NULL, p_call.stale = 'refuse') AS g
+                        p_limit, false, NULL, p_call.stale = 'refuse', p_call.retire,
+                        NULL) AS g
               ) AS e
-             ORDER BY e.org_id = '*', e.outcome_score DESC, e.created_at DESC, e.plan_id DESC
+             ORDER BY e.org_id = '*', e.standing DESC, e.outcome_score DESC, e.created_at DESC,
+                      e.plan_id DESC
              LIMIT p_limit
           ) AS i;
     ELSE
@@ -90,27 +104,34 @@ BEGIN
           FROM (
             SELECT e.org_id, e.plan_id
               FROM (
-                SELECT o.org_id, o.plan_id, o.outcome_score, o.created_at
+                SELECT o.org_id, o.plan_id, o.standing, o.outcome_score, o.created_at
                   FROM unnest(p_call.audiences[1:3] || p_call.audiences[5:])
                        WITH ORDINALITY AS a(audience, place)
                   CROSS JOIN LATERAL mnemo._identical(
                         p_call.org_id, a.audience, p_call.signature, p_call.digest,
                         CASE p_guard WHEN 'meaning' THEN p_meaning END, p_call.context,
                         p_call.asked_at, p_limit, a.place > 3, p_call.agent_id,
-                        p_call.stale = 'refuse') AS o
+                        p_call.stale = 'refuse', p_call.retire, NULL) AS o
                 UNION ALL
-                SELECT g.org_id, g.plan_id, g.outcome_score, g.created_at
+                SELECT g.org_id, g.plan_id, g.standing, g.outcome_score, g.created_at
                   FROM mnemo._identical(
                         '*', p_call.audiences[4], p_call.signature, p_call.digest,
                         CASE p_guard WHEN 'meaning' THEN p_meaning END, p_call.context,
-                        p_call.asked_at, p_limit, false, NULL, p_call.stale = 'refuse') AS g
+                        p_call.asked_at, p_limit, false, NULL, p_call.stale = 'refuse',
+                        p_call.retire, NULL) AS g
               ) AS e
-             ORDER BY e.org_id = '*', e.outcome_score DESC, e.created_at DESC, e.plan_id DESC
+             ORDER BY e.org_id = '*', e.standing DESC, e.outcome_score DESC, e.created_at DESC,
+                      e.plan_id DESC
              LIMIT p_limit
           ) AS i;
     END IF;
     org_ids := coalesce(org_ids, '{}');
     plan_ids := coalesce(plan_ids, '{}');
+    v_own := array_position(org_ids, '*') - 1;
+    IF v_own IS NOT NULL THEN
+        plan_ids := plan_ids[:v_own] || mnemo._identical_global(
+            p_call, p_guard, p_meaning, p_values, p_limit - v_own, p_call.stale = 'refuse');
+    END IF;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._identical_plans(mnemo._recall_input, text, bigint, bigint, bigint) IS
@@ -133,7 +154,8 @@ RETURNS TABLE (
     refused_org_id text,
     refused_plan_id uuid,
     refused_similarity double precision,
-    stale boolean
+    stale boolean,
+    retired boolean
 )
 LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 5
 SET search_path = pg_catalog, mnemo, pg_temp
@@ -156,7 +178,7 @@ BEGIN
         IF v_exact = p_call.row_limit THEN
             RETURN QUERY
             SELECT e.org_id, e.plan_id, 1::double precision, p_call.row_limit, NULL::text,
-                   NULL::uuid, NULL::double precision, false
+                   NULL::uuid, NULL::double precision, false, false
               FROM unnest(v_org_ids, v_plan_ids) WITH ORDINALITY AS e(org_id, plan_id, place)
              ORDER BY e.place;
             RETURN;
@@ -168,7 +190,8 @@ BEGIN
         CASE p_call.guard WHEN 'strict' THEN p_meaning # p_values ELSE 0 END);
     RETURN QUERY
     WITH candidate AS MATERIALIZED (
-        SELECT s.org_id, s.plan_id, s.size, s.outcome_score, s.created_at, g.agrees,
+        SELECT s.org_id, s.plan_id, s.size, s.standing, s.outcome_score, s.created_at, g.agrees,
+               s.endurance < p_call.retire AS retired,
                mnemo._shared_tokens(s.signature, p_call.signature) AS shared
           FROM mnemo._similar(
                 v_probe.keys, p_call.org_id, p_call.audiences, p_call.context, p_call.asked_at,
@@ -180,64 +203,75 @@ BEGIN
             SELECT mnemo._agrees(s, p_call.guard, p_meaning, p_values, p_names,
                        p_call.signature) AS agrees
           ) AS g
-         WHERE NOT (g.agrees AND s.digest = p_call.digest AND s.signature = p_call.signature)
+         WHERE NOT (g.agrees AND s.digest = p_call.digest AND s.signature = p_call.signature
+                    AND s.endurance >= p_call.retire)
     ), reached AS MATERIALIZED (
-        SELECT c.org_id, c.plan_id, c.outcome_score, c.created_at, c.agrees,
+        SELECT c.org_id, c.plan_id, c.outcome_score, c.created_at, c.agrees, c.retired,
+               CASE WHEN c.org_id = '*' THEN coalesce((
+                    SELECT f.standing
+                      FROM mnemo.plan_fare AS f
+                     WHERE f.org_id = '*' AND f.plan_id = c.plan_id
+                       AND f.reporter_org_id = p_call.org_id), c.standing)
+               ELSE c.standing END AS standing,
                c.shared::double precision / (c.size + v_size - c.shared) AS similarity
           FROM candidate AS c
          WHERE c.shared::double precision / (c.size + v_size - c.shared) >= p_call.threshold
     ), found AS (
         SELECT e.org_id, e.plan_id, 1::double precision AS similarity, e.place,
-               e.org_id = '*' AS is_global, NULL AS outcome_score, NULL AS created_at
+               e.org_id = '*' AS is_global, NULL AS standing, NULL AS outcome_score,
+               NULL AS created_at
           FROM unnest(v_org_ids, v_plan_ids) WITH ORDINALITY AS e(org_id, plan_id, place)
         UNION ALL
-        SELECT r.org_id, r.plan_id, r.similarity, NULL, r.org_id = '*', r.outcome_score,
-               r.created_at
+        SELECT r.org_id, r.plan_id, r.similarity, NULL, r.org_id = '*', r.standing,
+               r.outcome_score, r.created_at
           FROM reached AS r
-         WHERE r.agrees
+         WHERE r.agrees AND NOT r.retired
     ), best AS (
         SELECT f.*
           FROM (
             -- In order behind a fence, so that only the chunks of those that would win are looked at.
             SELECT o.*
               FROM found AS o
-             ORDER BY o.similarity DESC, o.place, o.is_global, o.outcome_score DESC,
-                      o.created_at DESC, o.plan_id DESC
+             ORDER BY o.similarity DESC, o.place, o.is_global, o.standing DESC,
+                      o.outcome_score DESC, o.created_at DESC, o.plan_id DESC
             OFFSET 0
           ) AS f
          WHERE p_call.stale = 'include' OR f.place IS NOT NULL
             OR NOT mnemo._is_stale(f.org_id, f.plan_id, p_call.asked_at)
-         ORDER BY f.similarity DESC, f.place, f.is_global, f.outcome_score DESC,
-                  f.created_at DESC, f.plan_id DESC
+         ORDER BY f.similarity DESC, f.place, f.is_global, f.standing DESC,
+                  f.outcome_score DESC, f.created_at DESC, f.plan_id DESC
          LIMIT p_call.row_limit
     ), refused AS (
-        SELECT r.org_id, r.plan_id, r.similarity
+        -- A retired plan would have been the hit; one that the guard refuses would not.
+        SELECT r.org_id, r.plan_id, r.similarity, r.retired
           FROM reached AS r
-         WHERE NOT r.agrees AND v_exact = 0
-           AND NOT EXISTS (SELECT FROM reached AS o WHERE o.agrees)
-         ORDER BY r.similarity DESC, r.org_id = '*', r.outcome_score DESC, r.created_at DESC,
-                  r.plan_id DESC
+         WHERE r.agrees = r.retired AND v_exact = 0
+           AND NOT EXISTS (SELECT FROM reached AS o WHERE o.agrees AND NOT o.retired)
+         ORDER BY r.retired DESC, r.similarity DESC, r.org_id = '*', r.standing DESC,
+                  r.outcome_score DESC, r.created_at DESC, r.plan_id DESC
          LIMIT 1
     )
     SELECT b.org_id, b.plan_id, b.similarity,
-           v_exact + (SELECT count(*) FROM candidate AS c WHERE c.agrees)
+           v_exact + (SELECT count(*) FROM candidate AS c WHERE c.agrees AND NOT c.retired)
            + CASE WHEN r.plan_id IS NULL THEN 0 ELSE 1 END,
            r.org_id, r.plan_id, r.similarity,
-           b.plan_id IS NULL AND EXISTS (SELECT FROM reached AS o WHERE o.agrees)
+           b.plan_id IS NULL AND EXISTS (
+                SELECT FROM reached AS o WHERE o.agrees AND NOT o.retired),
+           r.retired
       -- At least one row.
       FROM (SELECT) AS one
       LEFT JOIN best AS b ON true
       LEFT JOIN refused AS r ON true
-     ORDER BY b.similarity DESC, b.place, b.is_global, b.outcome_score DESC, b.created_at DESC,
-              b.plan_id DESC;
+     ORDER BY b.similarity DESC, b.place, b.is_global, b.standing DESC, b.outcome_score DESC,
+              b.created_at DESC, b.plan_id DESC;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._match_plans(mnemo._recall_input, bigint, bigint, text[], boolean) IS
     'The best live plans that the agent may read, written for the same context, that agree on the '
     'guard and, unless the call includes them, are not stale, '
     'with Jaccard similarity of at least the threshold to the signature: by similarity, '
-    'plans of the organisation before global ones, outcome score, newest, id. p_identical false: '
+    'plans of the organisation before global ones, standing, outcome score, newest, id. p_identical false: '
     'none has the same signature. considered counts the plans that were scored and stands in every '
-    'row; without a hit there is one row with it and NULL, and with the best plan that the guard '
-    'refused among those that its keys led to: where the guard is in the keys, _refused_plan looks '
-    'for the others. stale: there is no hit because what was found is stale.';
+    'row; without a hit there is one row with it and NULL, and with the best plan that is '
+    'retired (retired true), else the best that the guard refused among those that its keys led to: '
+    'where the guard is in the keys, _refused_plan looks for the others. stale: there is no hit because what was found is stale.';

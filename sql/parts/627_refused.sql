@@ -40,9 +40,16 @@ BEGIN
         -- Thousands of plans made from one template may be refused; the reason needs one. So key by
         -- key, up to a limit; the test of similarity stands before it, so that others cannot crowd
         -- it out.
-        SELECT DISTINCT r.org_id, r.plan_id, r.outcome_score, r.created_at, r.similarity
+        SELECT DISTINCT r.org_id, r.plan_id, r.standing, r.outcome_score, r.created_at,
+               r.similarity
           FROM (
             SELECT s.org_id, s.plan_id, s.outcome_score, s.created_at,
+                   CASE WHEN s.org_id = '*' THEN coalesce((
+                        SELECT f.standing
+                          FROM mnemo.plan_fare AS f
+                         WHERE f.org_id = '*' AND f.plan_id = s.plan_id
+                           AND f.reporter_org_id = p_call.org_id), s.standing)
+                   ELSE s.standing END AS standing,
                    t.shared::double precision / (s.size + v_size - t.shared) AS similarity
               FROM unnest(v_probe.keys) AS k(key)
               CROSS JOIN LATERAL mnemo._similar(
@@ -54,6 +61,7 @@ BEGIN
               ) AS t
              WHERE NOT mnemo._agrees(
                     s, p_call.guard, p_meaning, p_values, p_names, p_call.signature)
+               AND s.endurance >= p_call.retire
                AND t.shared::double precision / (s.size + v_size - t.shared) >= p_call.threshold
                -- What others did not delegate must not crowd it out either.
                AND (s.audience <> ALL (v_delegated) OR EXISTS (
@@ -65,14 +73,14 @@ BEGIN
       ) AS c
       CROSS JOIN LATERAL mnemo._counts(
             c.org_id, c.plan_id, p_call.asked_at, false, NULL, NULL, NULL)
-     ORDER BY c.similarity DESC, c.org_id = '*', c.outcome_score DESC, c.created_at DESC,
-              c.plan_id DESC
+     ORDER BY c.similarity DESC, c.org_id = '*', c.standing DESC, c.outcome_score DESC,
+              c.created_at DESC, c.plan_id DESC
      LIMIT 1;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._refused_plan(mnemo._recall_input, bigint, bigint, text[], boolean) IS
-    'For a miss: the best plan that reaches the threshold and that the guard refuses, no row where '
-    'there is none. Identical signatures first, unless p_identical says that there is none; of '
+    'For a miss: the best plan that reaches the threshold and that the guard refuses, retired ones '
+    'aside, no row where there is none. Identical signatures first, unless p_identical says that there is none; of '
     'similar ones it looks at the first 200, so with more it need not be the very best.';
 
 CREATE FUNCTION mnemo._stale_plan(

@@ -8,7 +8,9 @@ SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_record mnemo.memory := mnemo._new_record(
-        p_input.scope, p_input.org_id, p_input.agent_id, p_input.ttl
+        p_input.scope, p_input.org_id, p_input.agent_id,
+        coalesce(
+            p_input.ttl, nullif(mnemo._setting_in(p_input.overrides, 'plan_ttl'), 'none')::interval)
     );
     v_payload jsonb;
 BEGIN

@@ -123,12 +123,14 @@ BEGIN
            AND s.grantee_agent_id IS NOT NULL;
         PERFORM mnemo._index_plan(p_after.org_id, p_after.id);
     END IF;
+    PERFORM mnemo._report_merge(p_after, p_observed);
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._store_merge(mnemo.memory, mnemo.memory, double precision[]) IS
     'Writes a plan whose record the caller has locked after others were merged into it: what it '
     'said before as an archived version where it differs, the record, the event plan_merged with the '
-    'outcome scores of the others, its rows of plan_signature.';
+    'outcome scores of the others, its rows of plan_signature, and the scores as reports of its '
+    'owner.';
 
 CREATE FUNCTION mnemo._may_merge(
     p_record mnemo.memory,
@@ -136,9 +138,10 @@ CREATE FUNCTION mnemo._may_merge(
 )
 RETURNS boolean
 LANGUAGE sql STABLE PARALLEL SAFE
-RETURN mnemo._is_live(p_record, p_now);
+RETURN mnemo._is_live(p_record, p_now) AND NOT mnemo._is_retired(p_record);
 COMMENT ON FUNCTION mnemo._may_merge(mnemo.memory, timestamptz) IS
-    'Whether a plan that is remembered again may be merged into this one.';
+    'Whether a plan that is remembered again may be merged into this one: it is live, and recall has '
+    'not retired it.';
 
 CREATE FUNCTION mnemo._lock_same(
     p_claims mnemo._plan_claim[]

@@ -98,7 +98,8 @@ BEGIN
             v_who.org_id, v_who.agent_id, p_context, statement_timestamp()),
         p_context, v_call.guard, v_call.threshold, v_call.minimum, p_limit, v_who.org_id, v_who.agent_id,
         statement_timestamp(), NULL, v_call.stale, p_embedding, p_model,
-        v_call.semantic_threshold
+        v_call.semantic_threshold,
+        mnemo._setting_in(v_settings, 'retire_threshold')::double precision
     )::mnemo._recall_input;
 END
 $fn$;

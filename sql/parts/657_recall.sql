@@ -76,7 +76,9 @@ BEGIN
         END IF;
         v_refused := v_match;
         -- Where the guard is in the keys, they led to few of the plans that it refuses.
-        IF p_call.guard = 'strict' AND v_read.meaning # v_read.vals <> 0 THEN
+        IF v_match.retired IS NOT TRUE AND p_call.guard = 'strict'
+            AND v_read.meaning # v_read.vals <> 0
+        THEN
             SELECT r.* INTO v_refused
               FROM mnemo._refused_plan(
                     p_call, v_read.meaning, v_read.vals, v_read.names, p_identical) AS r;
@@ -91,7 +93,7 @@ BEGIN
             near_miss := mnemo._stale_near_miss(v_refused.refused_org_id,
                 v_refused.refused_plan_id, v_refused.refused_similarity, p_call.asked_at);
         ELSIF v_refused.refused_plan_id IS NOT NULL THEN
-            reason := 'guarded';
+            reason := CASE WHEN v_match.retired THEN 'retired' ELSE 'guarded' END;
             near_miss := mnemo._near_miss(v_refused.refused_org_id, v_refused.refused_plan_id,
                 v_refused.refused_similarity, p_call.query, p_call.guard);
         END IF;

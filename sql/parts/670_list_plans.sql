@@ -23,7 +23,14 @@ RETURNS TABLE (
     version bigint,
     created_at timestamptz,
     updated_at timestamptz,
-    expires_at timestamptz
+    expires_at timestamptz,
+    uses bigint,
+    successes bigint,
+    failures bigint,
+    last_success boolean,
+    last_reported_at timestamptz,
+    standing double precision,
+    retired boolean
 )
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 1
 SECURITY DEFINER
@@ -42,18 +49,23 @@ BEGIN
     SELECT p.id, p.org_id, p.origin_org_id, p.owner_agent_id, p.scope, p.query,
            p.signature_tokens, p.steps, p.details, p.chunk_ids, p.outcome_score, p.context,
            p.tags, p.thread_id, p.source_id, p.consolidation_state, p.version, p.created_at,
-           p.updated_at, p.expires_at
+           p.updated_at, p.expires_at, f.uses, f.successes, f.failures, f.last_success,
+           f.last_reported_at, f.standing, f.endurance < mnemo._retire_threshold(v_caller.org_id)
       FROM mnemo._held(
             v_caller.org_id, v_caller.agent_id, ARRAY[p_id], statement_timestamp()) AS h
-      CROSS JOIN LATERAL mnemo._plan_of(h.org_id, h.id) AS p;
+      CROSS JOIN LATERAL mnemo._plan_of(h.org_id, h.id) AS p
+      CROSS JOIN LATERAL mnemo._fare(h.org_id, h.id, v_caller.org_id) AS f;
     IF NOT FOUND THEN
         PERFORM mnemo._raise_not_found('p_id', ARRAY[p_id]);
     END IF;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo.get_plan(uuid, text, text) IS
-    'One plan that the acting agent may read, the mode of experience memory aside. Errors: 42501 no '
-    'access; MN001 unknown, gone, invisible, or no plan; 22023 NULL.';
+    'One plan that the acting agent may read, the mode of experience memory aside. uses, successes, '
+    'failures: what agents of its owner''s organisation and of the caller''s reported with '
+    'mnemo.record_plan_outcome; last_success and last_reported_at are of the latest report, NULL for '
+    'none; standing: what ranks it among plans of equal similarity, 0 to 1; retired: no recall of the '
+    'organisation replays it. Errors: 42501 no access; MN001 unknown, gone, invisible, or no plan; 22023 NULL.';
 
 CREATE FUNCTION mnemo.list_plans(
     p_limit bigint DEFAULT 50,
@@ -82,7 +94,14 @@ RETURNS TABLE (
     version bigint,
     created_at timestamptz,
     updated_at timestamptz,
-    expires_at timestamptz
+    expires_at timestamptz,
+    uses bigint,
+    successes bigint,
+    failures bigint,
+    last_success boolean,
+    last_reported_at timestamptz,
+    standing double precision,
+    retired boolean
 )
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 50
 SECURITY DEFINER
@@ -98,14 +117,17 @@ DECLARE
     v_caller record;
     v_now timestamptz := statement_timestamp();
     v_before uuid := coalesce(p_after, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
+    v_threshold double precision;
 BEGIN
     SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
     PERFORM mnemo._raise_problem(mnemo._limit_problem(p_limit));
+    v_threshold := mnemo._retire_threshold(v_caller.org_id);
     RETURN QUERY
     SELECT row_number() OVER (ORDER BY v.id DESC), p.id, p.org_id, p.origin_org_id,
            p.owner_agent_id, p.scope, p.query, p.signature_tokens, p.steps, p.details, p.chunk_ids,
            p.outcome_score, p.context, p.tags, p.thread_id, p.source_id, p.consolidation_state,
-           p.version, p.created_at, p.updated_at, p.expires_at
+           p.version, p.created_at, p.updated_at, p.expires_at, f.uses, f.successes, f.failures,
+           f.last_success, f.last_reported_at, f.standing, f.endurance < v_threshold
       FROM (
         -- The limit in each branch: each is read from its index only as far as it goes.
         (SELECT m.org_id, m.id
@@ -161,10 +183,11 @@ BEGIN
         LIMIT p_limit
       ) AS v
       CROSS JOIN LATERAL mnemo._plan_of(v.org_id, v.id) AS p
+      CROSS JOIN LATERAL mnemo._fare(v.org_id, v.id, v_caller.org_id) AS f
      ORDER BY v.id DESC;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo.list_plans(bigint, uuid, text, text) IS
     'The plans that the acting agent may read, newest first (by id), the mode of experience memory '
-    'aside. p_limit: 1 to 1000. p_after: id of the last row of the page before, NULL for the first '
+    'aside, retired ones too, with how they fare as mnemo.get_plan. p_limit: 1 to 1000. p_after: id of the last row of the page before, NULL for the first '
     'page. Errors: 42501 no access; 22023 bad limit.';

@@ -125,6 +125,7 @@ RETURNS TABLE (
     similarity double precision,
     agrees boolean,
     stale boolean,
+    standing double precision,
     outcome_score double precision,
     created_at timestamptz
 )
@@ -139,6 +140,12 @@ BEGIN
     SELECT s.org_id, s.plan_id, n.similarity, g.agrees,
            g.agrees AND p_call.stale = 'refuse'
            AND mnemo._is_stale(s.org_id, s.plan_id, p_call.asked_at),
+           CASE WHEN s.org_id = '*' THEN coalesce((
+                SELECT f.standing
+                  FROM mnemo.plan_fare AS f
+                 WHERE f.org_id = '*' AND f.plan_id = s.plan_id
+                   AND f.reporter_org_id = p_call.org_id), s.standing)
+           ELSE s.standing END,
            s.outcome_score, s.created_at
       FROM (
         SELECT DISTINCT u.org_id, u.id, mnemo._round_score(1 - u.distance) AS similarity
@@ -159,12 +166,13 @@ BEGIN
                 s, p_call.guard, p_meaning, p_values, p_names, p_call.signature) AS agrees
       ) AS g
      WHERE s.context IS NOT DISTINCT FROM p_call.context
-       AND (s.expires_at IS NULL OR s.expires_at > p_call.asked_at);
+       AND (s.expires_at IS NULL OR s.expires_at > p_call.asked_at)
+       AND s.endurance >= p_call.retire;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._judged_plans(
     mnemo._recall_input, mnemo._neighbour[], bigint, bigint, text[]
 ) IS
-    'Those of these plans that reach semantic_threshold and that recall may look at: live, of the '
-    'caller''s audiences and context; whether the guard agrees, and whether they are stale and the '
+    'Those of these plans that reach semantic_threshold and that recall may look at: live, not '
+    'retired, of the caller''s audiences and context; whether the guard agrees, and whether they are stale and the '
     'call refuses that.';

@@ -106,6 +106,7 @@ RETURNS TABLE (
     similarity double precision,
     agrees boolean,
     stale boolean,
+    standing double precision,
     outcome_score double precision,
     created_at timestamptz
 )
@@ -167,15 +168,15 @@ BEGIN ATOMIC
         SELECT j.*
           FROM judged AS j
          WHERE j.agrees AND NOT j.stale
-         ORDER BY j.similarity DESC, j.org_id = '*', j.outcome_score DESC, j.created_at DESC,
-                  j.plan_id DESC
+         ORDER BY j.similarity DESC, j.org_id = '*', j.standing DESC,
+                  j.outcome_score DESC, j.created_at DESC, j.plan_id DESC
          LIMIT (p_call).row_limit
     ), refused AS (
         SELECT j.org_id, j.plan_id, j.similarity, j.stale
           FROM judged AS j
          WHERE NOT EXISTS (SELECT FROM best)
-         ORDER BY j.stale DESC, j.similarity DESC, j.org_id = '*', j.outcome_score DESC, j.created_at DESC,
-                  j.plan_id DESC
+         ORDER BY j.stale DESC, j.similarity DESC, j.org_id = '*', j.standing DESC,
+                  j.outcome_score DESC, j.created_at DESC, j.plan_id DESC
          LIMIT 1
     )
     SELECT b.org_id, b.plan_id, b.similarity, (SELECT count(*) FROM judged),
@@ -184,8 +185,8 @@ BEGIN ATOMIC
       FROM (SELECT) AS one
       LEFT JOIN best AS b ON true
       LEFT JOIN refused AS r ON true
-     ORDER BY b.similarity DESC, b.org_id = '*', b.outcome_score DESC, b.created_at DESC,
-              b.plan_id DESC;
+     ORDER BY b.similarity DESC, b.org_id = '*', b.standing DESC, b.outcome_score DESC,
+              b.created_at DESC, b.plan_id DESC;
 END;
 COMMENT ON FUNCTION mnemo._semantic_plans(mnemo._recall_input, bigint, bigint, text[]) IS
     'As _match_plans, by embeddings: similarity is the cosine, at least semantic_threshold. For '

@@ -29,8 +29,8 @@ BEGIN
     WITH ranked AS (
         SELECT n.*,
                row_number() OVER (
-                   ORDER BY n.similarity DESC, n.org_id = '*', n.outcome_score DESC,
-                            n.created_at DESC, n.plan_id DESC
+                   ORDER BY n.similarity DESC, n.org_id = '*', n.standing DESC,
+                            n.outcome_score DESC, n.created_at DESC, n.plan_id DESC
                ) AS place
           FROM mnemo._near_plans(p_call, v_read.meaning, v_read.vals, v_read.names) AS n
     ), nearest AS (

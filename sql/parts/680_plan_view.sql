@@ -36,8 +36,24 @@ SELECT p.id,
        p.signature_size,
        p.quarantined,
        p.deleted_at,
-       p.content_hash
+       p.content_hash,
+       coalesce(f.uses, 0) AS uses,
+       coalesce(f.successes, 0) AS successes,
+       coalesce(f.failures, 0) AS failures,
+       f.last_success,
+       f.last_reported_at,
+       s.standing,
+       s.endurance < coalesce(
+           (SELECT c.value FROM mnemo.settings AS c
+             WHERE c.name = 'retire_threshold' AND c.org_id = p.origin_org_id),
+           (SELECT c.value FROM mnemo.settings AS c
+             WHERE c.name = 'retire_threshold' AND c.org_id = '*'), '0.05')::double precision
+           AS retired
   FROM mnemo._plan AS p
+  LEFT JOIN mnemo.plan_fare AS f
+    ON f.org_id = p.org_id AND f.plan_id = p.id AND f.reporter_org_id = p.origin_org_id
+  LEFT JOIN mnemo.plan_signature AS s
+    ON s.org_id = p.org_id AND s.plan_id = p.id AND s.grantee_agent_id IS NULL
  WHERE mnemo._is_admin();
 COMMENT ON VIEW mnemo.plan IS
     'The plans of every organisation as typed columns, live or not. For administrators: nobody '
@@ -66,3 +82,13 @@ COMMENT ON COLUMN mnemo.plan.signature_size IS 'Number of tokens.';
 COMMENT ON COLUMN mnemo.plan.quarantined IS 'Held back from recall.';
 COMMENT ON COLUMN mnemo.plan.deleted_at IS 'When it was deleted; NULL while it lives.';
 COMMENT ON COLUMN mnemo.plan.content_hash IS 'SHA-256 of the record (docs/hash-format.md).';
+COMMENT ON COLUMN mnemo.plan.uses IS
+    'What agents of its owner''s organisation reported: how often. Reports that wait are not in it.';
+COMMENT ON COLUMN mnemo.plan.successes IS 'How often they reported that it worked.';
+COMMENT ON COLUMN mnemo.plan.failures IS 'How often they reported that it did not.';
+COMMENT ON COLUMN mnemo.plan.last_success IS 'Whether it worked by the latest report; NULL for none.';
+COMMENT ON COLUMN mnemo.plan.last_reported_at IS 'When the latest report was made; NULL for none.';
+COMMENT ON COLUMN mnemo.plan.standing IS
+    'What ranks it among plans of equal similarity, 0 to 1; NULL for one that is not live.';
+COMMENT ON COLUMN mnemo.plan.retired IS
+    'Whether its owner''s organisation replays it no more; NULL for one that is not live.';

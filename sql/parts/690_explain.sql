@@ -28,6 +28,13 @@ BEGIN
     RETURN QUERY
     WITH candidate AS MATERIALIZED (
         SELECT s.org_id, s.plan_id, s.signature, s.outcome_score, s.created_at,
+               s.endurance < p_call.retire AS retired,
+               CASE WHEN s.org_id = '*' THEN coalesce((
+                    SELECT f.standing
+                      FROM mnemo.plan_fare AS f
+                     WHERE f.org_id = '*' AND f.plan_id = s.plan_id
+                       AND f.reporter_org_id = p_call.org_id), s.standing)
+               ELSE s.standing END AS standing,
                mnemo._agrees(s, p_call.guard, v_read.meaning, v_read.vals, v_read.names,
                    p_call.signature) AS agrees
           FROM mnemo._similar(
@@ -40,12 +47,12 @@ BEGIN
         SELECT c.*, mnemo._jaccard(c.signature, p_call.signature) AS similarity FROM candidate AS c
     ), ranked AS (
         SELECT s.*,
-               s.agrees AND s.similarity >= p_call.threshold AS fits,
-               s.agrees AND s.similarity >= p_call.threshold AND p_call.stale = 'refuse'
+               s.agrees AND NOT s.retired AND s.similarity >= p_call.threshold AS fits,
+               s.agrees AND NOT s.retired AND s.similarity >= p_call.threshold AND p_call.stale = 'refuse'
                AND mnemo._is_stale(s.org_id, s.plan_id, p_call.asked_at) AS stale,
                row_number() OVER (
-                   ORDER BY s.similarity DESC, s.org_id = '*', s.outcome_score DESC,
-                            s.created_at DESC, s.plan_id DESC
+                   ORDER BY s.similarity DESC, s.org_id = '*', s.standing DESC,
+                            s.outcome_score DESC, s.created_at DESC, s.plan_id DESC
                ) AS place
           FROM scored AS s
          WHERE s.similarity >= p_least
@@ -70,7 +77,8 @@ BEGIN
                   WHERE t.token <> ALL (p_call.signature)),
            o.differences, o.consolidation_state, p_call.threshold,
            CASE WHEN o.similarity < p_call.threshold THEN 'below_threshold'
-                WHEN NOT o.fits THEN 'guarded'
+                WHEN NOT o.agrees THEN 'guarded'
+                WHEN o.retired THEN 'retired'
                 WHEN o.stale THEN 'stale'
                 WHEN o.place = min(o.place) FILTER (WHERE o.fits AND NOT o.stale) OVER ()
                 THEN 'replayed'
@@ -156,7 +164,7 @@ COMMENT ON FUNCTION mnemo.explain_recall_plan(
     'only_asked and only_stored compare the signatures; guard_differences says in words what the '
     'guard holds against the plan; state is its consolidation state. verdict: replayed (what '
     'recall_plan returns), outranked (a better one is there), guarded, stale (a chunk that it cites '
-    'changed; not with p_stale include), below_threshold. Where words give no hit and p_embedding is '
+    'changed; not with p_stale include), retired, below_threshold. Where words give no hit and p_embedding is '
     'given, the plans that it finds come first, with their cosine, which is NULL else. Without any '
     'candidate one row with id NULL and the verdict none_similar, disabled or blank_query. Reads '
     'only; slower than recall_plan, because it looks far below the threshold. Errors: those of '

@@ -44,12 +44,24 @@ COMMENT ON FUNCTION mnemo._health_access() IS
 
 CREATE FUNCTION mnemo._health_derived()
 RETURNS TABLE (name text, ok boolean, detail text)
-LANGUAGE sql STABLE PARALLEL SAFE ROWS 2
+LANGUAGE sql STABLE PARALLEL SAFE ROWS 3
 BEGIN ATOMIC
     SELECT 'plan_signatures' AS name, count(*) = 0,
            CASE count(*) WHEN 0 THEN 'every plan can be matched as its payload says'
            ELSE format('%s plans need it: SELECT mnemo.rebuild_signatures()', count(*)) END
       FROM mnemo._faulty_signatures()
+    UNION ALL
+    SELECT 'outcomes' AS name, f.plans = 0 AND coalesce(w.oldest > now() - interval '1 day', true),
+           CASE WHEN f.plans > 0 THEN format('the summaries of %s plans differ from their reports: '
+                    'SELECT mnemo.rebuild_signatures()', f.plans)
+                WHEN w.reports > 0 THEN format('%s reports wait to be summed up: '
+                    'SELECT mnemo.sweep()', w.reports)
+                ELSE 'every plan stands as its reports say' END
+      FROM (SELECT count(*) AS plans FROM mnemo._faulty_fares()) AS f
+      CROSS JOIN (
+        SELECT count(*) AS reports, min(r.reported_at) AS oldest
+          FROM mnemo.plan_report AS r WHERE NOT r.folded
+      ) AS w
     UNION ALL
     SELECT 'terms' AS name, count(*) = 0,
            CASE count(*) WHEN 0 THEN 'every live memory has its terms'
@@ -64,7 +76,7 @@ BEGIN ATOMIC
 END;
 COMMENT ON FUNCTION mnemo._health_derived() IS
     'The checks of health that compare records with what is derived from them: plan_signatures, '
-    'terms. Reads every record.';
+    'outcomes, terms. Reads every record.';
 
 CREATE FUNCTION mnemo._health_upkeep()
 RETURNS TABLE (name text, ok boolean, detail text)
@@ -114,7 +126,7 @@ COMMENT ON FUNCTION mnemo._health_upkeep() IS
 
 CREATE FUNCTION mnemo.health()
 RETURNS TABLE (name text, ok boolean, detail text)
-LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 10
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 11
 SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
@@ -125,7 +137,7 @@ BEGIN
      ORDER BY array_position(ARRAY['owner', 'tenants', 'roles', 'public'], h.name);
     RETURN QUERY
     SELECT h.name, h.ok, h.detail FROM mnemo._health_derived() AS h
-     ORDER BY array_position(ARRAY['plan_signatures', 'terms'], h.name);
+     ORDER BY array_position(ARRAY['plan_signatures', 'outcomes', 'terms'], h.name);
     RETURN QUERY
     SELECT h.name, h.ok, h.detail FROM mnemo._health_upkeep() AS h
      ORDER BY array_position(ARRAY['seal', 'sweep', 'models', 'indexes'], h.name);
@@ -134,7 +146,7 @@ $fn$;
 COMMENT ON FUNCTION mnemo.health() IS
     'Whether the installation is as it should be, one row a check with what to do about it: owner '
     '(no superuser, no login), tenants (none can act outside its binding), roles (levels and '
-    'bindings of roles that exist), public (no privileges), plan_signatures and terms (derived data '
-    'agree with the records), seal and sweep (nothing is older than a day), models (of embeddings: '
+    'bindings of roles that exist), public (no privileges), plan_signatures, outcomes and terms (derived '
+    'data agree with the records and reports), seal and sweep (nothing is older than a day), models (of embeddings: '
     'refreshed), indexes (valid). Reads '
     'every record, changes nothing. Level admin only. Errors: 42501 not an administrator.';

@@ -41,6 +41,8 @@ SETS: dict[str, type[StrEnum]] = {
     "delegation_status": types.DelegationStatus,
     "delegation_direction": types.DelegationDirection,
     "touch_status": types.TouchStatus,
+    "retire_status": types.RetireStatus,
+    "promote_status": types.PromoteStatus,
     "event_type": types.EventType,
     "chain_reason": types.ChainReason,
     "retention_status": types.RetentionStatus,

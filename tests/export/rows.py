@@ -200,6 +200,15 @@ def others(
     sql(conn, "INSERT INTO mnemo.plan_check SELECT s.org_id, s.plan_id, s.created_at,"
         " CASE WHEN s.size > 2 THEN ARRAY[NULL, s.size, 0]::bigint[] END"
         " FROM mnemo.plan_signature AS s WHERE s.grantee_agent_id IS NULL")  # fmt: skip
+    sql(conn, "INSERT INTO mnemo.plan_report SELECT m.org_id, m.id, mnemo._new_id(),"
+        " m.origin_org_id, r.agent, r.success, r.score, r.moment, r.counts, true"
+        " FROM mnemo.memory AS m CROSS JOIN (VALUES ('x', true, 1.0, %s::timestamptz, false),"
+        " ('x', false, 5e-324, %s, true), ('y', true, 0.1 + 0.2, %s, true))"
+        " AS r(agent, success, score, moment, counts)"
+        " WHERE m.tags @> ARRAY['__experience_plan__'] AND m.redacted_at IS NULL",
+        *TIMES[:3])  # fmt: skip
+    sql(conn, "SELECT mnemo._refold_plan(m.org_id, m.id) FROM mnemo.memory AS m"
+        " WHERE m.tags @> ARRAY['__experience_plan__']")  # fmt: skip
     if not scalar(conn, "SELECT count(*) FROM mnemo.chain_head"):
         sql(conn, "UPDATE mnemo.event AS e SET seq = s.n, prev_hash = sha256(s.n::text::bytea),"
             " hash = sha256((s.n + 1)::text::bytea) FROM (SELECT org_id, id, row_number() OVER"

@@ -19,8 +19,8 @@ ROLES = (APPLICATION, TENANT, ADMIN, STRANGER, OWNER)
 
 TABLES = (
     "acl", "chain_head", "chunk_state", "delegation", "event", "event_note", "idempotency",
-    "memory", "plan_check", "plan_identity", "plan_signature", "poisoning_rule", "role_binding",
-    "role_level", "settings", "term_change", "term_frequency", "term_posting", "term_total",
+    "memory", "plan_check", "plan_fare", "plan_identity", "plan_report", "plan_signature",
+    "poisoning_rule", "role_binding", "role_level", "settings", "term_change", "term_frequency", "term_posting", "term_total",
     "term_vector", "vector_model",
 )  # fmt: skip
 
@@ -52,6 +52,13 @@ def _plan(conn: psycopg.Connection[Any], query: str, **more: Any) -> str:
     row = conn.execute(_PLAN, values).fetchone()
     assert row is not None
     return str(row[0])
+
+
+def _report(
+    conn: psycopg.Connection[Any], plan: str, agent: str, success: bool, score: float | None
+) -> None:
+    conn.execute("SELECT * FROM mnemo.record_plan_outcome(%s::uuid, %s, %s, 'it said: \u00e9',"
+                 " %s, 'acme')", [plan, success, score, agent])  # fmt: skip
 
 
 def _memory(conn: psycopg.Connection[Any], content: str, **more: Any) -> str:
@@ -131,8 +138,12 @@ def _fill_memories(conn: psycopg.Connection[Any]) -> None:
 
 
 def _fill_plans(conn: psycopg.Connection[Any]) -> None:
-    _plan(conn, QUESTION, details='[{"tool": "sql"}, null]', tags=["finance"], thread="t1", key="k")
+    plan = _plan(
+        conn, QUESTION, details='[{"tool": "sql"}, null]', tags=["finance"], thread="t1", key="k"
+    )
     _plan(conn, QUESTION, agent="bob", score=0.7, context="model-2", ttl="10 years")
+    _report(conn, plan, "ann", False, 0.1 + 0.2)
+    _report(conn, plan, "ann", True, None)
     shared = _plan(conn, "How do I reset the badge of a visitor?", scope="shared", score=1)
     conn.execute("SELECT * FROM mnemo.share(%s::uuid, ARRAY['bob'], p_agent_id => 'ann',"
                  " p_org_id => 'acme')", [shared])  # fmt: skip
@@ -140,6 +151,9 @@ def _fill_plans(conn: psycopg.Connection[Any]) -> None:
     _plan(conn, "\u0627\u0644\u0639\u0631\u0628\u064a\u0629 \u6771\u4eac caf\u00e9", scope="public")
     _plan(conn, "When do the office doors open on public holidays?", scope="global", org="globex",
           agent="gil", score=1 / 3)  # fmt: skip
+    everywhere = _plan(conn, "Who repairs a broken window?", scope="global", org="globex",
+                       agent="gil")  # fmt: skip
+    _report(conn, everywhere, "bob", False, None)
     gone = _plan(conn, "Which plan was forgotten again?", scope="public")
     conn.execute("SELECT * FROM mnemo.forget(ARRAY[%s::uuid], p_agent_id => 'ann',"
                  " p_org_id => 'acme')", [gone])  # fmt: skip

@@ -183,6 +183,9 @@ def session(filled: Filled) -> Iterator[psycopg.Connection]:
 def assert_bounded(conn: psycopg.Connection, queries: dict[str, list[str]]) -> dict[str, Cost]:
     """Every kind of recall within its bound and without a sequential scan; the worst of each."""
     worst: dict[str, Cost] = {}
+    for query in queries["exact"]:
+        # The first hit of each scope reads the catalogs.
+        recall(conn, query, 0.7)
     for threshold, most in MOST_BLOCKS.items():
         for kind, asked_now in queries.items():
             for query in asked_now:

@@ -58,6 +58,7 @@ DEFINERS = {
     "share", "unshare", "delegate", "revoke_delegation", "delegations",
     "remember_plan", "remember_plans", "recall_plan", "recall_plans", "get_plan", "list_plans",
     "explain_recall_plan", "rebuild_signatures", "health",
+    "record_plan_outcome", "plan_outcomes", "retire_plan", "revive_plan", "promote_plan",
     "invalidate_chunks", "revalidate_plan", "watch_statements", "_chunk_table_changed",
     "seal", "verify_chain", "export_chain", "chain_heads", "retain_events", "read_events",
     "export_records", "import_records",

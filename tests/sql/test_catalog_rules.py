@@ -26,7 +26,7 @@ PURE = {
 }  # fmt: skip
 READING = {
     "setting", "get_memories", "recall", "check_permission", "recall_plan", "recall_plans",
-    "explain_recall_plan", "get_plan", "list_plans", "export_records", "read_events", "delegations",
+    "explain_recall_plan", "get_plan", "list_plans", "plan_outcomes", "export_records", "read_events", "delegations",
     "history", "quarantined", "poisoning_rules", "verify_chain", "export_chain", "chain_heads",
     "health", "retrieval_plan_result_key", "watch_statements", "plan_retrieval", "memory_map",
     "retrieve", "explain_retrieval",
@@ -44,6 +44,7 @@ WRITING = {
     "update_memory", "remember_many", "release", "purge", "set_poisoning_rule",
     "remove_poisoning_rule", "enable_vectors", "disable_vectors", "refresh_models",
     "rebuild_signatures", "invalidate_chunks", "revalidate_plan", "watch_table", "unwatch_table",
+    "record_plan_outcome", "retire_plan", "revive_plan", "promote_plan",
 }  # fmt: skip
 # Tables whose key does not start with org_id, with the reason.
 WITHOUT_ORGANISATION = {
@@ -68,7 +69,8 @@ API_TYPES = {
     "uuid", "jsonb", "bytea", "text[]", "uuid[]", "double precision[]", "bigint[]", "void",
     "regclass",
 }  # fmt: skip
-COLUMN_TYPES = API_TYPES | {"integer", "bit varying", "bigint[]", "integer[]"}
+# numeric: sums that are the same in every order.
+COLUMN_TYPES = API_TYPES | {"integer", "numeric", "bit varying", "bigint[]", "integer[]"}
 
 FUNCTIONS = "FROM pg_proc AS p WHERE p.pronamespace = 'mnemo'::regnamespace"
 TABLES = "FROM pg_class AS c WHERE c.relnamespace = 'mnemo'::regnamespace AND c.relkind = 'r'"

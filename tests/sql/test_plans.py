@@ -587,7 +587,14 @@ def test_get_plan_list_plans_and_the_view_agree(db: psycopg.Connection) -> None:
         "source_id": "s",
         "consolidation_state": "raw",
         "version": 1,
+        "uses": 0,
+        "successes": 0,
+        "failures": 0,
+        "last_success": None,
+        "standing": got["standing"],
+        "retired": False,
     }
+    assert got["last_reported_at"] is None
     assert got["created_at"] == got["updated_at"] == got["expires_at"] - timedelta(hours=1)
     listed = row(db, "list_plans", agent_id="ben", org_id="acme")
     assert listed.pop("rank") == 1
