@@ -23473,12 +23473,17 @@ DECLARE
 BEGIN
     -- An identifier is one topic, and its parts are none.
     IF p_text COLLATE "C" ~ '[^ ][_./:@#-][^ ]' THEN
-        SELECT coalesce(array_agg(t.term), '{}') INTO v_names
-          FROM unnest(mnemo._terms(p_text)) AS t(term)
-         WHERE t.term COLLATE "C" ~ '[_./:@#-]'
-           AND t.term COLLATE "C" !~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}$';
-        SELECT coalesce(array_agg(t.term), '{}') INTO v_parts
-          FROM unnest(mnemo._terms(array_to_string(v_names, ' '))) AS t(term);
+        v_names := ARRAY(
+            SELECT t.term
+              FROM unnest(mnemo._terms(p_text)) WITH ORDINALITY AS t(term, place)
+             WHERE t.term COLLATE "C" ~ '[_./:@#-]'
+               AND t.term COLLATE "C" !~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}$'
+             GROUP BY t.term
+             ORDER BY min(t.place)
+             LIMIT 100);
+        v_parts := ARRAY(
+            SELECT DISTINCT t.term
+              FROM unnest(mnemo._terms(array_to_string(v_names, ' '))) AS t(term));
     END IF;
     SELECT array_agg(f.topic ORDER BY f.place) INTO v_topics
       FROM (
@@ -23489,13 +23494,17 @@ BEGIN
             UNION ALL
             SELECT mnemo._lower(r.run), CASE r.run WHEN u.word THEN u.term ELSE r.run END,
                    cardinality(v_names) + u.place + r.place / 10000000.0
-              FROM unnest(p_words, p_terms) WITH ORDINALITY AS u(word, term, place)
+              FROM (
+                SELECT DISTINCT ON (t.term COLLATE "C") t.word, t.term, t.place
+                  FROM unnest(p_words, p_terms) WITH ORDINALITY AS t(word, term, place)
+                 WHERE t.place <> ALL (p_taken) AND t.term <> ALL (v_parts)
+                   AND t.term COLLATE "C" <> ALL (v_empty)
+                 ORDER BY t.term COLLATE "C", t.place
+              ) AS u
               CROSS JOIN LATERAL unnest(
                     CASE WHEN octet_length(u.word) = char_length(u.word) THEN ARRAY[u.word]
                     ELSE mnemo._planner_runs(u.word) END) WITH ORDINALITY AS r(run, place)
-             WHERE u.place <> ALL (p_taken) AND u.term <> ALL (v_parts)
-               AND u.term COLLATE "C" <> ALL (v_empty)
-               AND length(r.run) <= 100
+             WHERE length(r.run) <= 100
           ) AS w
          ORDER BY w.term COLLATE "C", w.place
       ) AS f;
@@ -23636,28 +23645,42 @@ LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE ROWS 100
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
-    v_last integer := cardinality(p_terms);
+    -- The place of a word, less what was left out before it, is its place here.
+    v_left_out integer := greatest(cardinality(p_terms) - 1000, 0);
+    v_terms text[] := CASE WHEN v_left_out = 0 THEN p_terms
+        ELSE p_terms[:500] || p_terms[v_left_out + 501:] END;
+    v_plain text[] := p_plain[:67];
+    v_last integer := cardinality(v_terms);
     v_empty text[] := mnemo._function_words();
 BEGIN
     RETURN QUERY
     WITH word AS MATERIALIZED (
-        SELECT t.place::integer AS place, t.word, t.word COLLATE "C" = ANY (v_empty) AS empty
-          FROM unnest(p_terms) WITH ORDINALITY AS t(word, place)
-         WHERE t.place <= 500 OR t.place > v_last - 500
+        SELECT t.place::integer AS place, t.word, t.word COLLATE "C" = ANY (v_empty) AS empty,
+               CASE WHEN t.place > 500 THEN v_left_out ELSE 0 END AS left_out
+          FROM unnest(v_terms) WITH ORDINALITY AS t(word, place)
     )
-    -- A name never begins with an article or a possessive, nor ends with the s of a genitive or
-    -- another function word.
-    SELECT 'name', w.place, w.place + n.length - 1, NULL::text,
-           array_to_string(p_terms[w.place:w.place + n.length - 1], ' ')
-      FROM word AS w
-      CROSS JOIN generate_series(1, least(6, v_last + 1 - w.place)) AS n(length)
-     WHERE w.word <> ALL (ARRAY['my', 'our', 'your', 'his', 'her', 'their', 'the', 'a', 'an', 's'])
-       AND p_terms[w.place + n.length - 1] <> ALL (v_empty) AND (n.length > 1 OR w.word <> 'user')
+    -- A name never begins with an article or a possessive, which may stand before it, nor ends with
+    -- the s of a genitive or another function word.
+    SELECT 'name', w.place + w.left_out, n.last_place + w.left_out, NULL::text,
+           array_to_string(v_terms[w.place + w.owned:n.last_place], ' ')
+      FROM (
+        SELECT o.place, o.left_out,
+               (o.word IN ('my', 'our', 'your', 'his', 'her', 'their'))::integer AS owned
+          FROM word AS o
+         WHERE o.word NOT IN ('the', 'a', 'an', 's')
+      ) AS w
+      CROSS JOIN generate_series(w.place + w.owned, least(w.place + w.owned + 5, v_last))
+            AS n(last_place)
+     WHERE v_terms[n.last_place] <> ALL (v_empty)
+       AND v_terms[w.place + w.owned]
+           NOT IN ('my', 'our', 'your', 'his', 'her', 'their', 'the', 'a', 'an', 's')
+       AND (n.last_place > w.place + w.owned OR v_terms[n.last_place] <> 'user')
+       AND (v_left_out = 0 OR w.place > 500 OR n.last_place <= 500)
     UNION ALL
     -- In scripts without spaces a name is any part of a run.
     SELECT DISTINCT 'name', w.place, w.place, p.part, p.part
       FROM word AS w
-      CROSS JOIN LATERAL unnest(mnemo._planner_runs(w.word)) AS r(run)
+      CROSS JOIN LATERAL unnest(mnemo._planner_runs(left(w.word, 256))) AS r(run)
       CROSS JOIN generate_series(1, length(r.run) - 1) AS f(first)
       CROSS JOIN generate_series(2, least(8, length(r.run) + 1 - f.first)) AS n(length)
       CROSS JOIN LATERAL (SELECT substr(r.run, f.first, n.length) AS part) AS p
@@ -23670,18 +23693,18 @@ BEGIN
       FROM word AS w
       CROSS JOIN generate_series(1, least(4, v_last + 1 - w.place)) AS n(length)
       CROSS JOIN LATERAL (VALUES
-            (array_to_string(p_plain[w.place:w.place + n.length - 1], '_')),
-            (array_to_string(p_terms[w.place:w.place + n.length - 1], '_'))
+            (array_to_string(v_plain[w.place:w.place + n.length - 1], '_')),
+            (array_to_string(v_terms[w.place:w.place + n.length - 1], '_'))
       ) AS v(name)
-     WHERE w.place <= 64 AND NOT w.empty AND NOT p_terms[w.place:w.place + n.length - 1] && v_empty
+     WHERE w.place <= 64 AND NOT w.empty AND NOT v_terms[w.place:w.place + n.length - 1] && v_empty
        AND v.name COLLATE "C" ~ '[a-z0-9]';
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._planner_grams(text[], text[]) IS
     'What memory may have as a name or an attribute of the words of a text, given folded and as '
-    'terms: names of at most six words, in scripts without spaces also of 2 to 8 characters within '
-    'one of the first 16 words; attributes of at most four, none empty, of the first 64 words. Of '
-    'more than 1,000 words the first and the last 500 are read.';
+    'terms: names of at most six words; in scripts without spaces also of 2 to 8 characters within '
+    'the first 256 of the first 16 words; attributes of at most four words, none empty, of the '
+    'first 64. Of more than 1,000 words the first and the last 500 are read.';
 
 CREATE FUNCTION mnemo._planner_known(
     p_plain text[],
@@ -23782,7 +23805,6 @@ SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_name record;
-    v_first integer;
     v_used integer[] := '{}';
     v_parts text[] := '{}';
     v_partner text;
@@ -23807,12 +23829,9 @@ BEGIN
                 AND (v_name.first_place = ANY (v_used) OR v_name.last_place = ANY (v_used))
             OR EXISTS (
                 SELECT FROM unnest(v_parts) AS p(part) WHERE strpos(p.part, v_name.part) > 0);
-        v_first := v_name.first_place;
         IF v_name.part IS NULL THEN
-            v_first := v_first - CASE WHEN v_first - 1 <> ALL (v_used)
-                AND p_terms[v_first - 1] IN ('my', 'our', 'your', 'his', 'her', 'their')
-                THEN 1 ELSE 0 END;
-            v_used := v_used || ARRAY(SELECT generate_series(v_first, v_name.last_place));
+            v_used := v_used
+                || ARRAY(SELECT generate_series(v_name.first_place, v_name.last_place));
         ELSE
             v_parts := v_parts || v_name.part;
         END IF;
@@ -23822,14 +23841,15 @@ BEGIN
         ELSIF v_name.subject IS NOT NULL THEN
             person := person OR v_name.person;
             IF v_name.part IS NULL THEN
-                taken := taken || ARRAY(SELECT generate_series(v_first, v_name.last_place));
+                taken := taken
+                    || ARRAY(SELECT generate_series(v_name.first_place, v_name.last_place));
             END IF;
         END IF;
         CONTINUE WHEN v_name.subject IS NOT NULL AND entities @> jsonb_build_array(
             jsonb_build_object('canonical', v_name.subject));
         entities := entities || jsonb_build_object('canonical', v_name.subject, 'surface',
-            coalesce(v_name.part,
-                mnemo._planner_surface(p_text, p_words[v_first:v_name.last_place])));
+            coalesce(v_name.part, mnemo._planner_surface(
+                p_text, p_words[v_name.first_place:v_name.last_place])));
     END LOOP;
     IF v_partner IS NOT NULL AND NOT person
         AND NOT entities @? 'strict $[*] ? (@.canonical != null)'

@@ -18,12 +18,17 @@ DECLARE
 BEGIN
     -- An identifier is one topic, and its parts are none.
     IF p_text COLLATE "C" ~ '[^ ][_./:@#-][^ ]' THEN
-        SELECT coalesce(array_agg(t.term), '{}') INTO v_names
-          FROM unnest(mnemo._terms(p_text)) AS t(term)
-         WHERE t.term COLLATE "C" ~ '[_./:@#-]'
-           AND t.term COLLATE "C" !~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}$';
-        SELECT coalesce(array_agg(t.term), '{}') INTO v_parts
-          FROM unnest(mnemo._terms(array_to_string(v_names, ' '))) AS t(term);
+        v_names := ARRAY(
+            SELECT t.term
+              FROM unnest(mnemo._terms(p_text)) WITH ORDINALITY AS t(term, place)
+             WHERE t.term COLLATE "C" ~ '[_./:@#-]'
+               AND t.term COLLATE "C" !~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}$'
+             GROUP BY t.term
+             ORDER BY min(t.place)
+             LIMIT 100);
+        v_parts := ARRAY(
+            SELECT DISTINCT t.term
+              FROM unnest(mnemo._terms(array_to_string(v_names, ' '))) AS t(term));
     END IF;
     SELECT array_agg(f.topic ORDER BY f.place) INTO v_topics
       FROM (
@@ -34,13 +39,17 @@ BEGIN
             UNION ALL
             SELECT mnemo._lower(r.run), CASE r.run WHEN u.word THEN u.term ELSE r.run END,
                    cardinality(v_names) + u.place + r.place / 10000000.0
-              FROM unnest(p_words, p_terms) WITH ORDINALITY AS u(word, term, place)
+              FROM (
+                SELECT DISTINCT ON (t.term COLLATE "C") t.word, t.term, t.place
+                  FROM unnest(p_words, p_terms) WITH ORDINALITY AS t(word, term, place)
+                 WHERE t.place <> ALL (p_taken) AND t.term <> ALL (v_parts)
+                   AND t.term COLLATE "C" <> ALL (v_empty)
+                 ORDER BY t.term COLLATE "C", t.place
+              ) AS u
               CROSS JOIN LATERAL unnest(
                     CASE WHEN octet_length(u.word) = char_length(u.word) THEN ARRAY[u.word]
                     ELSE mnemo._planner_runs(u.word) END) WITH ORDINALITY AS r(run, place)
-             WHERE u.place <> ALL (p_taken) AND u.term <> ALL (v_parts)
-               AND u.term COLLATE "C" <> ALL (v_empty)
-               AND length(r.run) <= 100
+             WHERE length(r.run) <= 100
           ) AS w
          ORDER BY w.term COLLATE "C", w.place
       ) AS f;

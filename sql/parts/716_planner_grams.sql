@@ -13,28 +13,42 @@ LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE ROWS 100
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
-    v_last integer := cardinality(p_terms);
+    -- The place of a word, less what was left out before it, is its place here.
+    v_left_out integer := greatest(cardinality(p_terms) - 1000, 0);
+    v_terms text[] := CASE WHEN v_left_out = 0 THEN p_terms
+        ELSE p_terms[:500] || p_terms[v_left_out + 501:] END;
+    v_plain text[] := p_plain[:67];
+    v_last integer := cardinality(v_terms);
     v_empty text[] := mnemo._function_words();
 BEGIN
     RETURN QUERY
     WITH word AS MATERIALIZED (
-        SELECT t.place::integer AS place, t.word, t.word COLLATE "C" = ANY (v_empty) AS empty
-          FROM unnest(p_terms) WITH ORDINALITY AS t(word, place)
-         WHERE t.place <= 500 OR t.place > v_last - 500
+        SELECT t.place::integer AS place, t.word, t.word COLLATE "C" = ANY (v_empty) AS empty,
+               CASE WHEN t.place > 500 THEN v_left_out ELSE 0 END AS left_out
+          FROM unnest(v_terms) WITH ORDINALITY AS t(word, place)
     )
-    -- A name never begins with an article or a possessive, nor ends with the s of a genitive or
-    -- another function word.
-    SELECT 'name', w.place, w.place + n.length - 1, NULL::text,
-           array_to_string(p_terms[w.place:w.place + n.length - 1], ' ')
-      FROM word AS w
-      CROSS JOIN generate_series(1, least(6, v_last + 1 - w.place)) AS n(length)
-     WHERE w.word <> ALL (ARRAY['my', 'our', 'your', 'his', 'her', 'their', 'the', 'a', 'an', 's'])
-       AND p_terms[w.place + n.length - 1] <> ALL (v_empty) AND (n.length > 1 OR w.word <> 'user')
+    -- A name never begins with an article or a possessive, which may stand before it, nor ends with
+    -- the s of a genitive or another function word.
+    SELECT 'name', w.place + w.left_out, n.last_place + w.left_out, NULL::text,
+           array_to_string(v_terms[w.place + w.owned:n.last_place], ' ')
+      FROM (
+        SELECT o.place, o.left_out,
+               (o.word IN ('my', 'our', 'your', 'his', 'her', 'their'))::integer AS owned
+          FROM word AS o
+         WHERE o.word NOT IN ('the', 'a', 'an', 's')
+      ) AS w
+      CROSS JOIN generate_series(w.place + w.owned, least(w.place + w.owned + 5, v_last))
+            AS n(last_place)
+     WHERE v_terms[n.last_place] <> ALL (v_empty)
+       AND v_terms[w.place + w.owned]
+           NOT IN ('my', 'our', 'your', 'his', 'her', 'their', 'the', 'a', 'an', 's')
+       AND (n.last_place > w.place + w.owned OR v_terms[n.last_place] <> 'user')
+       AND (v_left_out = 0 OR w.place > 500 OR n.last_place <= 500)
     UNION ALL
     -- In scripts without spaces a name is any part of a run.
     SELECT DISTINCT 'name', w.place, w.place, p.part, p.part
       FROM word AS w
-      CROSS JOIN LATERAL unnest(mnemo._planner_runs(w.word)) AS r(run)
+      CROSS JOIN LATERAL unnest(mnemo._planner_runs(left(w.word, 256))) AS r(run)
       CROSS JOIN generate_series(1, length(r.run) - 1) AS f(first)
       CROSS JOIN generate_series(2, least(8, length(r.run) + 1 - f.first)) AS n(length)
       CROSS JOIN LATERAL (SELECT substr(r.run, f.first, n.length) AS part) AS p
@@ -47,18 +61,18 @@ BEGIN
       FROM word AS w
       CROSS JOIN generate_series(1, least(4, v_last + 1 - w.place)) AS n(length)
       CROSS JOIN LATERAL (VALUES
-            (array_to_string(p_plain[w.place:w.place + n.length - 1], '_')),
-            (array_to_string(p_terms[w.place:w.place + n.length - 1], '_'))
+            (array_to_string(v_plain[w.place:w.place + n.length - 1], '_')),
+            (array_to_string(v_terms[w.place:w.place + n.length - 1], '_'))
       ) AS v(name)
-     WHERE w.place <= 64 AND NOT w.empty AND NOT p_terms[w.place:w.place + n.length - 1] && v_empty
+     WHERE w.place <= 64 AND NOT w.empty AND NOT v_terms[w.place:w.place + n.length - 1] && v_empty
        AND v.name COLLATE "C" ~ '[a-z0-9]';
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._planner_grams(text[], text[]) IS
     'What memory may have as a name or an attribute of the words of a text, given folded and as '
-    'terms: names of at most six words, in scripts without spaces also of 2 to 8 characters within '
-    'one of the first 16 words; attributes of at most four, none empty, of the first 64 words. Of '
-    'more than 1,000 words the first and the last 500 are read.';
+    'terms: names of at most six words; in scripts without spaces also of 2 to 8 characters within '
+    'the first 256 of the first 16 words; attributes of at most four words, none empty, of the '
+    'first 64. Of more than 1,000 words the first and the last 500 are read.';
 
 CREATE FUNCTION mnemo._planner_known(
     p_plain text[],

@@ -33,7 +33,6 @@ SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_name record;
-    v_first integer;
     v_used integer[] := '{}';
     v_parts text[] := '{}';
     v_partner text;
@@ -58,12 +57,9 @@ BEGIN
                 AND (v_name.first_place = ANY (v_used) OR v_name.last_place = ANY (v_used))
             OR EXISTS (
                 SELECT FROM unnest(v_parts) AS p(part) WHERE strpos(p.part, v_name.part) > 0);
-        v_first := v_name.first_place;
         IF v_name.part IS NULL THEN
-            v_first := v_first - CASE WHEN v_first - 1 <> ALL (v_used)
-                AND p_terms[v_first - 1] IN ('my', 'our', 'your', 'his', 'her', 'their')
-                THEN 1 ELSE 0 END;
-            v_used := v_used || ARRAY(SELECT generate_series(v_first, v_name.last_place));
+            v_used := v_used
+                || ARRAY(SELECT generate_series(v_name.first_place, v_name.last_place));
         ELSE
             v_parts := v_parts || v_name.part;
         END IF;
@@ -73,14 +69,15 @@ BEGIN
         ELSIF v_name.subject IS NOT NULL THEN
             person := person OR v_name.person;
             IF v_name.part IS NULL THEN
-                taken := taken || ARRAY(SELECT generate_series(v_first, v_name.last_place));
+                taken := taken
+                    || ARRAY(SELECT generate_series(v_name.first_place, v_name.last_place));
             END IF;
         END IF;
         CONTINUE WHEN v_name.subject IS NOT NULL AND entities @> jsonb_build_array(
             jsonb_build_object('canonical', v_name.subject));
         entities := entities || jsonb_build_object('canonical', v_name.subject, 'surface',
-            coalesce(v_name.part,
-                mnemo._planner_surface(p_text, p_words[v_first:v_name.last_place])));
+            coalesce(v_name.part, mnemo._planner_surface(
+                p_text, p_words[v_name.first_place:v_name.last_place])));
     END LOOP;
     IF v_partner IS NOT NULL AND NOT person
         AND NOT entities @? 'strict $[*] ? (@.canonical != null)'
