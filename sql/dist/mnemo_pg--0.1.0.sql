@@ -317,12 +317,12 @@ RETURN CASE p_set
     WHEN 'guard' THEN ARRAY['strict', 'meaning', 'off']
     WHEN 'stale_mode' THEN ARRAY['refuse', 'include']
     WHEN 'recall_reason' THEN ARRAY[
-        'exact', 'similar', 'semantic', 'none_similar', 'guarded', 'stale', 'retired', 'disabled',
-        'blank_query'
+        'exact', 'similar', 'semantic', 'none_similar', 'guarded', 'stale', 'retired', 'ambiguous',
+        'disabled', 'blank_query'
     ]
     WHEN 'verdict' THEN ARRAY[
-        'replayed', 'outranked', 'guarded', 'stale', 'retired', 'below_threshold', 'none_similar',
-        'disabled', 'blank_query'
+        'replayed', 'outranked', 'guarded', 'stale', 'retired', 'ambiguous', 'below_threshold',
+        'none_similar', 'disabled', 'blank_query'
     ]
     WHEN 'guard_class' THEN ARRAY['meaning', 'values']
     WHEN 'plan_status' THEN ARRAY[
@@ -3493,7 +3493,8 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE p_name
     WHEN 'experience_memory' THEN 'off'
     WHEN 'similarity_threshold' THEN '0.7'
-    WHEN 'semantic_threshold' THEN '0.8'
+    WHEN 'semantic_threshold' THEN '0.75'
+    WHEN 'semantic_margin' THEN '0.05'
     WHEN 'minimum_threshold' THEN '0.3'
     WHEN 'success_threshold' THEN '0.5'
     WHEN 'guard' THEN 'strict'
@@ -5184,8 +5185,8 @@ LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 BEGIN
-    IF p_name IN ('similarity_threshold', 'semantic_threshold', 'minimum_threshold',
-        'success_threshold', 'retire_threshold')
+    IF p_name IN ('similarity_threshold', 'semantic_threshold', 'semantic_margin',
+        'minimum_threshold', 'success_threshold', 'retire_threshold')
     THEN
         IF p_value COLLATE "C" !~ '^(0([.][0-9]{1,15})?|1([.]0{1,15})?)$' THEN
             RETURN mnemo._argument('p_value',
@@ -5242,9 +5243,10 @@ BEGIN
     IF mnemo._setting_default(p_name) IS NULL THEN
         PERFORM mnemo._raise_argument('p_name',
             'p_name must be the name of a setting; got ' || mnemo._shown(p_name),
-            'experience_memory, similarity_threshold, semantic_threshold, minimum_threshold, '
-            'success_threshold, guard, merge_plans, default_agent_id, default_org_id, purge_after, '
-            'retire_threshold, plan_ttl, max_plans_per_agent or max_plans_per_org');
+            'experience_memory, similarity_threshold, semantic_threshold, semantic_margin, '
+            'minimum_threshold, success_threshold, guard, merge_plans, default_agent_id, '
+            'default_org_id, purge_after, retire_threshold, plan_ttl, max_plans_per_agent or '
+            'max_plans_per_org');
     END IF;
 END
 $fn$;
@@ -5286,8 +5288,9 @@ COMMENT ON FUNCTION mnemo.configure(text, text, text) IS
     'Sets a setting for the database, or for one organisation when p_org_id is given; p_value NULL '
     'goes back to the default (for an organisation: to the database''s value). Returns the value '
     'in force. Settings: experience_memory (off), similarity_threshold (0.7), semantic_threshold '
-    '(0.8: least cosine of a plan that words do not find), minimum_threshold (0.3; a recall that '
-    'names no threshold uses the greater of it and similarity_threshold), success_threshold (0.5), '
+    '(0.75: least cosine of a plan that words do not find), semantic_margin (0.05: how much farther '
+    'a plan with other steps must be), minimum_threshold (0.3; a recall that names no threshold uses '
+    'the greater of it and similarity_threshold), success_threshold (0.5), '
     'guard (strict), merge_plans (on: the same plan again is merged), default_agent_id (default), '
     'default_org_id (default), purge_after (30 days: how '
     'long mnemo.sweep keeps deleted records; never: for good), retire_threshold (0.05: below it a '
@@ -17320,7 +17323,8 @@ CREATE TYPE mnemo._recall_input AS (
     embedding text,
     model text,
     semantic_threshold double precision,
-    retire double precision
+    retire double precision,
+    semantic_margin double precision
 );
 COMMENT ON TYPE mnemo._recall_input IS
     'A call of recall_plan or its kin, checked and filled in: audiences are the three that the agent '
@@ -19006,6 +19010,7 @@ BEGIN
     IF v_problem.code IS NULL AND (p_embedding IS NOT NULL OR p_model IS NOT NULL) THEN
         v_problem := mnemo._embedding_problem(p_embedding, p_model);
         v_call.semantic_threshold := mnemo._setting_in(v_settings, 'semantic_threshold');
+        v_call.semantic_margin := mnemo._setting_in(v_settings, 'semantic_margin');
     END IF;
     IF v_problem.code IS NOT NULL THEN
         PERFORM mnemo._raise_problem(v_problem);
@@ -19028,7 +19033,8 @@ BEGIN
         p_context, v_call.guard, v_call.threshold, v_call.minimum, p_limit, v_who.org_id, v_who.agent_id,
         statement_timestamp(), NULL, v_call.stale, p_embedding, p_model,
         v_call.semantic_threshold,
-        mnemo._setting_in(v_settings, 'retire_threshold')::double precision
+        mnemo._setting_in(v_settings, 'retire_threshold')::double precision,
+        v_call.semantic_margin
     )::mnemo._recall_input;
 END
 $fn$;
@@ -19149,7 +19155,7 @@ BEGIN
                 org_id := v_near.org_id;
                 plan_id := v_near.plan_id;
                 similarity := v_near.similarity;
-                reason := 'semantic';
+                reason := v_near.reason;
                 stale := p_call.stale = 'include'
                     AND mnemo._is_stale(org_id, plan_id, p_call.asked_at);
                 RETURN NEXT;
@@ -19185,18 +19191,14 @@ BEGIN
                     p_call, v_read.meaning, v_read.vals, v_read.names, p_identical) AS r;
             candidates_considered := greatest(candidates_considered, v_refused.considered);
         END IF;
-        IF v_refused.refused_plan_id IS NULL AND p_call.embedding IS NOT NULL THEN
-            v_refused := v_near;
-            stale := v_near.refused_stale;
-        END IF;
-        IF stale THEN
-            reason := 'stale';
-            near_miss := mnemo._stale_near_miss(v_refused.refused_org_id,
-                v_refused.refused_plan_id, v_refused.refused_similarity, p_call.asked_at);
-        ELSIF v_refused.refused_plan_id IS NOT NULL THEN
+        IF v_refused.refused_plan_id IS NOT NULL THEN
             reason := CASE WHEN v_match.retired THEN 'retired' ELSE 'guarded' END;
             near_miss := mnemo._near_miss(v_refused.refused_org_id, v_refused.refused_plan_id,
                 v_refused.refused_similarity, p_call.query, p_call.guard);
+        ELSIF p_call.embedding IS NOT NULL THEN
+            reason := v_near.reason;
+            near_miss := v_near.near_miss;
+            stale := reason = 'stale';
         END IF;
         RETURN NEXT;
     END LOOP;
@@ -21044,6 +21046,19 @@ $fn$;
 COMMENT ON FUNCTION mnemo._guarded_plan_ids(mnemo._recall_input, bigint, bigint) IS
     'The plans of the caller''s audiences with this guard, which is not the empty one.';
 
+CREATE TYPE mnemo._near_plan AS (
+    org_id text,
+    plan_id uuid,
+    similarity double precision,
+    against text,
+    standing double precision,
+    outcome_score double precision,
+    created_at timestamptz
+);
+COMMENT ON TYPE mnemo._near_plan IS
+    'A plan near a question, its cosine, and what speaks against it: guarded, retired, stale where the '
+    'call refuses that, or NULL.';
+
 CREATE FUNCTION mnemo._judged_plans(
     p_call mnemo._recall_input,
     p_near mnemo._neighbour[],
@@ -21051,16 +21066,7 @@ CREATE FUNCTION mnemo._judged_plans(
     p_values bigint,
     p_names text[]
 )
-RETURNS TABLE (
-    org_id text,
-    plan_id uuid,
-    similarity double precision,
-    agrees boolean,
-    stale boolean,
-    standing double precision,
-    outcome_score double precision,
-    created_at timestamptz
-)
+RETURNS SETOF mnemo._near_plan
 LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 5
 SET search_path = pg_catalog, mnemo, pg_temp
 SET plan_cache_mode = force_generic_plan
@@ -21069,9 +21075,12 @@ SET jit = off
 AS $fn$
 BEGIN
     RETURN QUERY
-    SELECT s.org_id, s.plan_id, n.similarity, g.agrees,
-           g.agrees AND p_call.stale = 'refuse'
-           AND mnemo._is_stale(s.org_id, s.plan_id, p_call.asked_at),
+    SELECT s.org_id, s.plan_id, n.similarity,
+           CASE WHEN NOT mnemo._agrees(
+                    s, p_call.guard, p_meaning, p_values, p_names, p_call.signature) THEN 'guarded'
+                WHEN s.endurance < p_call.retire THEN 'retired'
+                WHEN p_call.stale = 'refuse'
+                     AND mnemo._is_stale(s.org_id, s.plan_id, p_call.asked_at) THEN 'stale' END,
            CASE WHEN s.org_id = '*' THEN coalesce((
                 SELECT f.standing
                   FROM mnemo.plan_fare AS f
@@ -21082,7 +21091,8 @@ BEGIN
       FROM (
         SELECT DISTINCT u.org_id, u.id, mnemo._round_score(1 - u.distance) AS similarity
           FROM unnest(p_near) AS u
-         WHERE mnemo._round_score(1 - u.distance) >= p_call.semantic_threshold
+         WHERE mnemo._round_score(1 - u.distance)
+               >= p_call.semantic_threshold - p_call.semantic_margin
       ) AS n
       CROSS JOIN LATERAL (
         SELECT k.*
@@ -21093,23 +21103,17 @@ BEGIN
       CROSS JOIN LATERAL mnemo._counts(
             s.org_id, s.plan_id, p_call.asked_at, s.audience = ANY (p_call.audiences[5:]),
             s.audience, p_call.agent_id, p_call.context)
-      CROSS JOIN LATERAL (
-        SELECT mnemo._agrees(
-                s, p_call.guard, p_meaning, p_values, p_names, p_call.signature) AS agrees
-      ) AS g
      WHERE s.context IS NOT DISTINCT FROM p_call.context
-       AND (s.expires_at IS NULL OR s.expires_at > p_call.asked_at)
-       AND s.endurance >= p_call.retire;
+       AND (s.expires_at IS NULL OR s.expires_at > p_call.asked_at);
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._judged_plans(
     mnemo._recall_input, mnemo._neighbour[], bigint, bigint, text[]
 ) IS
-    'Those of these plans that reach semantic_threshold and that recall may look at: live, not '
-    'retired, of the caller''s audiences and context; whether the guard agrees, and whether they are stale and the '
-    'call refuses that.';
+    'Those of these plans that are not more than semantic_margin below semantic_threshold and that '
+    'recall may look at: live, of the caller''s audiences and context.';
 
--- part: 676_semantic_plans.sql
+-- part: 676_near_plans_index.sql
 CREATE FUNCTION mnemo._near_plans_by_index(
     p_call mnemo._recall_input,
     p_model mnemo.vector_model,
@@ -21126,6 +21130,7 @@ AS $fn$
 DECLARE
     v_step bigint := 2 * p_call.row_limit + 8;
     v_last double precision;
+    v_best double precision;
     v_worst double precision;
     v_found bigint;
     v_share double precision;
@@ -21134,23 +21139,27 @@ BEGIN
         near := mnemo._index_batch('_vector_plannearest_' || p_model.suffix, p_call.org_id,
             p_call.embedding, v_step, p_call.row_limit);
         SELECT mnemo._round_score(1 - max(n.distance)) INTO v_last FROM unnest(near) AS n;
-        SELECT count(*), min(j.similarity)
-          INTO v_found, v_worst
+        SELECT count(*), max(j.similarity), min(j.similarity)
+          INTO v_found, v_best, v_worst
           FROM (
             SELECT o.similarity
               FROM mnemo._judged_plans(p_call, near, p_meaning, p_values, p_names) AS o
-             WHERE o.agrees AND NOT o.stale
+             WHERE o.against IS NULL AND o.similarity >= p_call.semantic_threshold
              ORDER BY o.similarity DESC
              LIMIT p_call.row_limit
           ) AS j;
-        -- What comes after is farther than the threshold, or than enough hits. Among equals others
-        -- may win; but one question may have been remembered very often.
-        complete := coalesce(v_last < p_call.semantic_threshold
-            OR v_found = p_call.row_limit AND (v_last < v_worst OR v_step >= 500), false);
+        -- What comes after is too far, or farther than enough hits and than their rivals. Among
+        -- equals others may win; but one question may have been remembered very often.
+        complete := coalesce(
+            v_last < p_call.semantic_threshold - p_call.semantic_margin
+            OR v_found = p_call.row_limit
+               AND (v_last < least(v_worst, v_best - p_call.semantic_margin) OR v_step >= 500),
+            false);
         v_share := greatest(v_found, 0.5) / v_step;
         -- As _nearest_by_index weighs it.
         EXIT WHEN complete OR cardinality(near) < v_step
-            OR v_found < p_call.row_limit AND 50 * p_call.row_limit / v_share > p_total * (1 + 5 * v_share);
+            OR v_found < p_call.row_limit
+               AND 50 * p_call.row_limit / v_share > p_total * (1 + 5 * v_share);
         v_step := 4 * v_step;
     END LOOP;
 END
@@ -21196,15 +21205,15 @@ BEGIN
         ' WHERE mnemo._round_score(1 - n.distance) >= $5',
         '_vector_plandistances_' || p_model.suffix
     ) INTO v_near USING p_call.org_id, v_ids.ids, v_ids.global_ids, p_call.embedding,
-        p_call.semantic_threshold;
+        p_call.semantic_threshold - p_call.semantic_margin;
     RETURN v_near;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._near_plans_exactly(
     mnemo._recall_input, mnemo.vector_model, bigint, bigint, boolean
 ) IS
-    'Every plan within semantic_threshold that the agent may read, by a look at each; of many, with '
-    'guard strict and something in it, those alone that have the same. p_few: the agent sees few.';
+    'Every plan near enough that the agent may read, by a look at each; of many, with guard strict '
+    'and something in it, those alone that have the same. p_few: the agent sees few.';
 
 CREATE FUNCTION mnemo._near_plans(
     p_call mnemo._recall_input,
@@ -21212,16 +21221,7 @@ CREATE FUNCTION mnemo._near_plans(
     p_values bigint,
     p_names text[]
 )
-RETURNS TABLE (
-    org_id text,
-    plan_id uuid,
-    similarity double precision,
-    agrees boolean,
-    stale boolean,
-    standing double precision,
-    outcome_score double precision,
-    created_at timestamptz
-)
+RETURNS SETOF mnemo._near_plan
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 5
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
@@ -21256,6 +21256,61 @@ COMMENT ON FUNCTION mnemo._near_plans(mnemo._recall_input, bigint, bigint, text[
     'What _judged_plans says of the plans near the question: the best hits are among them. Exact '
     'where the agent sees few plans, or where the index ends too early.';
 
+-- part: 677_semantic_plans.sql
+CREATE FUNCTION mnemo._rival(
+    p_call mnemo._recall_input,
+    p_plans mnemo._near_plan[],
+    p_best mnemo._near_plan
+)
+RETURNS mnemo._near_plan
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+DECLARE
+    v_payload jsonb := (
+        SELECT mnemo._payload(m) FROM mnemo._record(p_best.org_id, p_best.plan_id) AS m
+    );
+    v_rival mnemo._near_plan;
+BEGIN
+    SELECT n.* INTO v_rival
+      FROM unnest(p_plans) AS n
+      CROSS JOIN LATERAL mnemo._record(n.org_id, n.plan_id) AS m
+     WHERE n.against IS NULL
+       AND n.similarity > p_best.similarity - p_call.semantic_margin
+       AND mnemo._payload(m) -> 'steps' <> v_payload -> 'steps'
+       -- Of the same words with other steps the outcome decides.
+       AND mnemo._payload(m) -> 'signature_tokens' <> v_payload -> 'signature_tokens'
+     ORDER BY n.similarity DESC, n.org_id = '*', n.standing DESC, n.outcome_score DESC,
+              n.created_at DESC, n.plan_id DESC
+     LIMIT 1;
+    RETURN v_rival;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._rival(mnemo._recall_input, mnemo._near_plan[], mnemo._near_plan) IS
+    'The nearest plan for another question with other steps that is within semantic_margin of the '
+    'best: the question lies between them, and neither is sure. NULL for none.';
+
+CREATE FUNCTION mnemo._rival_near_miss(
+    p_best mnemo._near_plan,
+    p_rival mnemo._near_plan,
+    p_query text
+)
+RETURNS jsonb
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    RETURN mnemo._near_miss(p_best.org_id, p_best.plan_id, p_best.similarity, p_query, 'off')
+        || jsonb_build_object('rival', mnemo._near_miss(
+            p_rival.org_id, p_rival.plan_id, p_rival.similarity, p_query, 'off') - 'differences');
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._rival_near_miss(mnemo._near_plan, mnemo._near_plan, text) IS
+    'Two plans between which a question lies, as recall_plan shows them: the nearer one, and in '
+    'rival the other.';
+
 CREATE FUNCTION mnemo._semantic_plans(
     p_call mnemo._recall_input,
     p_meaning bigint,
@@ -21267,45 +21322,62 @@ RETURNS TABLE (
     plan_id uuid,
     similarity double precision,
     considered bigint,
-    refused_org_id text,
-    refused_plan_id uuid,
-    refused_similarity double precision,
-    refused_stale boolean
+    reason text,
+    near_miss jsonb
 )
-LANGUAGE sql STABLE PARALLEL UNSAFE ROWS 5
-BEGIN ATOMIC
-    WITH judged AS MATERIALIZED (
-        SELECT j.* FROM mnemo._near_plans(p_call, p_meaning, p_values, p_names) AS j
-    ), best AS (
-        SELECT j.*
-          FROM judged AS j
-         WHERE j.agrees AND NOT j.stale
-         ORDER BY j.similarity DESC, j.org_id = '*', j.standing DESC,
-                  j.outcome_score DESC, j.created_at DESC, j.plan_id DESC
-         LIMIT (p_call).row_limit
-    ), refused AS (
-        SELECT j.org_id, j.plan_id, j.similarity, j.stale
-          FROM judged AS j
-         WHERE NOT EXISTS (SELECT FROM best)
-         ORDER BY j.stale DESC, j.similarity DESC, j.org_id = '*', j.standing DESC,
-                  j.outcome_score DESC, j.created_at DESC, j.plan_id DESC
-         LIMIT 1
-    )
-    SELECT b.org_id, b.plan_id, b.similarity, (SELECT count(*) FROM judged),
-           r.org_id, r.plan_id, r.similarity, coalesce(r.stale, false)
-      -- At least one row.
-      FROM (SELECT) AS one
-      LEFT JOIN best AS b ON true
-      LEFT JOIN refused AS r ON true
-     ORDER BY b.similarity DESC, b.org_id = '*', b.standing DESC, b.outcome_score DESC,
-              b.created_at DESC, b.plan_id DESC;
-END;
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 5
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    -- In the order of _match_plans; those that something speaks against come last, and first of them
+    -- what would have been the hit.
+    v_plans mnemo._near_plan[] := ARRAY(
+        SELECT n
+          FROM mnemo._near_plans(p_call, p_meaning, p_values, p_names) AS n
+         ORDER BY array_position(ARRAY['stale', 'retired', 'guarded'], n.against) NULLS FIRST,
+                  n.similarity DESC, n.org_id = '*', n.standing DESC, n.outcome_score DESC,
+                  n.created_at DESC, n.plan_id DESC
+    );
+    v_best mnemo._near_plan := v_plans[1];
+    v_rival mnemo._near_plan;
+BEGIN
+    considered := cardinality(v_plans);
+    reason := 'none_similar';
+    IF v_best.similarity >= p_call.semantic_threshold AND v_best.against IS NULL THEN
+        v_rival := mnemo._rival(p_call, v_plans, v_best);
+        IF v_rival.plan_id IS NULL THEN
+            RETURN QUERY
+            SELECT p.org_id, p.plan_id, p.similarity, considered, 'semantic'::text, NULL::jsonb
+              FROM unnest(v_plans) WITH ORDINALITY AS p
+             WHERE p.against IS NULL AND p.similarity >= p_call.semantic_threshold
+             ORDER BY p.ordinality
+             LIMIT p_call.row_limit;
+            RETURN;
+        END IF;
+        reason := 'ambiguous';
+        near_miss := mnemo._rival_near_miss(v_best, v_rival, p_call.query);
+    ELSE
+        SELECT p.* INTO v_best
+          FROM unnest(v_plans) WITH ORDINALITY AS p
+         WHERE p.against IS NOT NULL AND p.similarity >= p_call.semantic_threshold
+         ORDER BY p.ordinality
+         LIMIT 1;
+        reason := coalesce(v_best.against, reason);
+        near_miss := CASE WHEN reason = 'stale' THEN mnemo._stale_near_miss(
+                v_best.org_id, v_best.plan_id, v_best.similarity, p_call.asked_at)
+            ELSE mnemo._near_miss(v_best.org_id, v_best.plan_id, v_best.similarity,
+                p_call.query, p_call.guard) END;
+    END IF;
+    RETURN NEXT;
+END
+$fn$;
 COMMENT ON FUNCTION mnemo._semantic_plans(mnemo._recall_input, bigint, bigint, text[]) IS
-    'As _match_plans, by embeddings: similarity is the cosine, at least semantic_threshold. For '
-    'questions that words do not answer. refused: without a hit the best that is stale, else the best '
-    'that the guard refuses.';
+    'The best plans by embeddings, for questions that words do not answer: similarity is the cosine, '
+    'at least semantic_threshold; the order is that of _match_plans. Without a hit one row with the '
+    'reason and the plan that it speaks of. Either all or none: where the best has a rival there is '
+    'no hit.';
 
--- part: 677_explain_near.sql
+-- part: 678_explain_near.sql
 CREATE FUNCTION mnemo._explain_near(
     p_call mnemo._recall_input
 )
@@ -21331,7 +21403,11 @@ SET jit = off
 AS $fn$
 DECLARE
     v_read record := mnemo._guard(p_call.query);
+    v_ambiguous boolean;
+    v_rival uuid;
 BEGIN
+    SELECT s.reason = 'ambiguous', (s.near_miss #>> '{rival,id}')::uuid INTO v_ambiguous, v_rival
+      FROM mnemo._semantic_plans(p_call, v_read.meaning, v_read.vals, v_read.names) AS s;
     p_call.row_limit := 20;
     RETURN QUERY
     WITH ranked AS (
@@ -21341,12 +21417,14 @@ BEGIN
                             n.outcome_score DESC, n.created_at DESC, n.plan_id DESC
                ) AS place
           FROM mnemo._near_plans(p_call, v_read.meaning, v_read.vals, v_read.names) AS n
+         WHERE n.similarity >= p_call.semantic_threshold OR n.plan_id = v_rival
     ), nearest AS (
         SELECT r.*, m.content, m.consolidation_state,
                mnemo._text_list(mnemo._payload(m) -> 'signature_tokens') AS signature
           FROM ranked AS r
           JOIN mnemo.memory AS m ON m.org_id = r.org_id AND m.id = r.plan_id
-         WHERE r.place <= 20 OR r.place = (SELECT min(f.place) FROM ranked AS f WHERE f.agrees AND NOT f.stale)
+         WHERE r.place <= 20 OR r.place = (SELECT min(f.place) FROM ranked AS f WHERE f.against IS NULL)
+            OR r.plan_id = v_rival
     )
     SELECT o.place, o.plan_id, o.content, mnemo._jaccard(o.signature, p_call.signature),
            o.outcome_score,
@@ -21358,10 +21436,10 @@ BEGIN
                   WHERE t.token <> ALL (p_call.signature)),
            mnemo._guard_differences(p_call.query, o.content, p_call.guard),
            o.consolidation_state, p_call.threshold,
-           CASE WHEN NOT o.agrees THEN 'guarded'
-                WHEN o.stale THEN 'stale'
-                WHEN o.place = min(o.place) FILTER (WHERE o.agrees AND NOT o.stale) OVER ()
-                THEN 'replayed'
+           CASE WHEN o.against IS NOT NULL THEN o.against
+                WHEN o.plan_id = v_rival THEN 'ambiguous'
+                WHEN o.place = min(o.place) FILTER (WHERE o.against IS NULL) OVER ()
+                THEN CASE WHEN v_ambiguous THEN 'ambiguous' ELSE 'replayed' END
                 ELSE 'outranked' END,
            o.similarity
       FROM nearest AS o
@@ -21370,7 +21448,7 @@ END
 $fn$;
 COMMENT ON FUNCTION mnemo._explain_near(mnemo._recall_input) IS
     'As _explain_candidates, by embeddings: the 20 nearest plans at or above semantic_threshold, and '
-    'the one that is replayed.';
+    'the one that is replayed, or the two between which the question lies.';
 
 -- part: 680_plan_view.sql
 CREATE FUNCTION mnemo._is_admin() RETURNS boolean
@@ -22446,6 +22524,160 @@ $fn$;
 COMMENT ON FUNCTION mnemo._plan_warnings(jsonb, jsonb) IS
     'The warnings that a retrieval plan came with and those about its unknown fields, at most 16.';
 
+-- part: 705_is_normal_plan.sql
+-- Most plans that are executed are in normal form already: mnemo.plan_retrieval and a client made
+-- them. To see that costs a quarter of making it again. Whatever is not seen at a glance is not
+-- taken for normal: texts other than ASCII, quotes, backslashes, control characters, long plans.
+
+CREATE FUNCTION mnemo._is_neat(
+    p_text text
+)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN p_text <> '' AND btrim(p_text, ' ') = p_text AND length(p_text) <= 256;
+COMMENT ON FUNCTION mnemo._is_neat(text) IS
+    'Whether a text of printable ASCII is trimmed, not empty, and of at most 256 characters.';
+
+CREATE FUNCTION mnemo._are_different(
+    p_texts text[]
+)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN cardinality(tsvector_to_array(array_to_tsvector(p_texts))) = cardinality(p_texts);
+COMMENT ON FUNCTION mnemo._are_different(text[]) IS
+    'Whether texts, none of them empty or of more than 2047 bytes, are all different.';
+
+CREATE FUNCTION mnemo._are_different_objects(
+    p_list jsonb
+)
+RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+AS $fn$
+DECLARE
+    v_texts text[] := string_to_array(lower(btrim(p_list::text, '[{}]') COLLATE "C"), '}, {');
+BEGIN
+    RETURN CASE WHEN cardinality(v_texts) = jsonb_array_length(p_list) THEN
+        mnemo._are_different(v_texts) ELSE false END;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._are_different_objects(jsonb) IS
+    'Whether the objects of a list, none of them empty or nested, are all different ignoring the '
+    'case of ASCII; false where braces inside of them make that hard to see.';
+
+CREATE FUNCTION mnemo._are_neat(
+    p_list jsonb,
+    p_most integer
+)
+RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+AS $fn$
+DECLARE
+    v_list text := p_list::text;
+    -- The elements hold no quote, so this is where each of them ends.
+    v_texts text[] := string_to_array(
+        lower(substr(v_list, 3, greatest(length(v_list) - 4, 0)) COLLATE "C"), '", "');
+    v_joined text := '|' || array_to_string(v_texts, '|') || '|';
+BEGIN
+    RETURN CASE
+        WHEN v_list = '[]' THEN true
+        WHEN cardinality(v_texts) > p_most OR strpos(v_joined, '| ') > 0
+            OR strpos(v_joined, ' |') > 0 OR strpos(v_joined, '||') > 0
+            OR strpos(v_joined, '  ') > 0 THEN false
+        WHEN cardinality(v_texts) = 1 THEN true
+        ELSE mnemo._are_different(v_texts)
+    END;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._are_neat(jsonb, integer) IS
+    'Whether the texts of a list are at most p_most, trimmed, not blank, with single spaces inside, '
+    'and different ignoring case. For texts of ASCII characters that JSON does not escape.';
+
+CREATE FUNCTION mnemo._is_normal_window(
+    p_temporal jsonb
+)
+RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+AS $fn$
+BEGIN
+    RETURN jsonb_typeof(p_temporal) = 'object' AND p_temporal ?& '{after,before,label}'
+        AND mnemo._is_window(jsonb_strip_nulls(p_temporal))
+        AND mnemo._plan_window(p_temporal) = p_temporal;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._is_normal_window(jsonb) IS
+    'Whether this is a time window as plans in normal form have it. NULL or false for all else.';
+
+CREATE FUNCTION mnemo._is_normal_plan(
+    p_plan jsonb
+)
+RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+AS $fn$
+DECLARE
+    v_text text := p_plan::text;
+BEGIN
+    IF (octet_length(v_text) <= 2000 AND octet_length(v_text) = char_length(v_text)
+        AND strpos(v_text, E'\\') = 0
+        AND p_plan @@ 'strict
+            $.turn_id >= 0 && $.turn_id <= 9223372036854775807 && $.turn_id % 1 == 0
+            && $.generation >= 0 && $.generation <= 9223372036854775807 && $.generation % 1 == 0
+            && $.confidence >= 0 && $.confidence <= 1 && $.intent.type() == "string"
+            && ($.requires_memory == false && $.intent == "none"
+                || $.requires_memory.type() == "boolean"
+                    && ($.lexical_queries.size() > 0 || $.entities.size() > 0))
+            && $.plan_id.type() == "string" && $.source_transcript_hash.type() == "string"
+            && ($.subject_hint == null || $.subject_hint.type() == "string")
+            && ($.predicate_hint == null || $.predicate_hint.type() == "string")
+            && $.topics.type() == "array" && !exists($.topics[*] ? (@.type() != "string"))
+            && $.lexical_queries.type() == "array"
+            && !exists($.lexical_queries[*] ? (@.type() != "string"))
+            && $.predicates.type() == "array" && !exists($.predicates[*] ? (@.type() != "string"))
+            && $.warnings.type() == "array" && $.warnings.size() == 0
+            && $.entities.type() == "array" && $.entities.size() <= 5
+            && !exists($.entities[*] ? ((@.surface.type() == "string") is unknown
+                || @.surface.type() != "string" || (@.canonical == null) is unknown
+                || @.canonical.type() != "string" && @.canonical != null
+                || @.surface == "" || @.surface starts with " "
+                || @.canonical == "" || @.canonical starts with " "))
+            && !exists($.entities[*].keyvalue() ? (@.key != "surface" && @.key != "canonical"))'
+    ) IS NOT TRUE THEN
+        RETURN false;
+    END IF;
+    RETURN p_plan - mnemo._retrieval_names() = '{}'
+        AND mnemo._is_label('retrieval_intent', p_plan ->> 'intent')
+        AND mnemo._are_kinds(p_plan -> 'scopes') AND mnemo._are_kinds(p_plan -> 'kind_filter')
+        -- Whole numbers as such, and a fraction of few digits without a zero at the end.
+        AND strpos((p_plan ->> 'turn_id') || (p_plan ->> 'generation'), '.') = 0
+        AND length(p_plan ->> 'confidence') <= 17
+        AND trim_scale((p_plan ->> 'confidence')::numeric)::text = p_plan ->> 'confidence'
+        AND mnemo._is_neat(p_plan ->> 'plan_id')
+        AND mnemo._is_neat(p_plan ->> 'source_transcript_hash')
+        AND coalesce(mnemo._is_neat(p_plan ->> 'subject_hint'), true)
+        AND coalesce(p_plan ->> 'predicate_hint' <> ''
+            AND mnemo._canonical_predicate(p_plan ->> 'predicate_hint')
+                = p_plan ->> 'predicate_hint', true)
+        AND length(p_plan ->> 'predicate_hint') <= 256 IS NOT FALSE
+        AND mnemo._are_neat(p_plan -> 'topics', 8)
+        AND mnemo._are_neat(p_plan -> 'lexical_queries', 3)
+        -- All queries together have no more words than one may have.
+        AND length(p_plan ->> 'lexical_queries')
+            - length(replace(p_plan ->> 'lexical_queries', ' ', '')) <= 15
+        AND mnemo._are_neat(p_plan -> 'scopes', 5)
+        AND mnemo._are_neat(p_plan -> 'kind_filter', 11)
+        AND mnemo._are_neat(p_plan -> 'predicates', 5)
+        AND length(p_plan ->> 'predicates') <= 256
+        AND (p_plan ->> 'predicates') COLLATE "C"
+            ~ '^[[](("[a-z0-9]+(_[a-z0-9]+)*")(, "[a-z0-9]+(_[a-z0-9]+)*")*)?[]]$'
+        AND length(p_plan ->> 'entities') <= 256
+        AND (jsonb_array_length(p_plan -> 'entities') < 2
+            OR mnemo._are_different_objects(p_plan -> 'entities'))
+        AND (p_plan -> 'temporal' = 'null' OR mnemo._is_normal_window(p_plan -> 'temporal'));
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._is_normal_plan(jsonb) IS
+    'Whether a retrieval plan is in normal form, as far as can be seen at a glance: true for sure; '
+    'NULL or false for what has to be looked at.';
+
 -- part: 706_retrieval_plan.sql
 CREATE FUNCTION mnemo._checked_plan(
     p_plan jsonb
@@ -22486,7 +22718,7 @@ COMMENT ON FUNCTION mnemo._checked_plan(jsonb) IS
     'A retrieval plan with every field there, checked. Raises 22023 or 54000 with the JSON path '
     'of what is wrong in DETAIL.';
 
-CREATE FUNCTION mnemo._retrieval_plan(
+CREATE FUNCTION mnemo._normal_plan(
     p_plan jsonb
 )
 RETURNS jsonb
@@ -22526,6 +22758,22 @@ BEGIN
         'source_transcript_hash', v_hash,
         'warnings', mnemo._plan_warnings(v_plan -> 'warnings', p_plan)
     );
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._normal_plan(jsonb) IS
+    'A retrieval plan checked and made into its normal form.';
+
+CREATE FUNCTION mnemo._retrieval_plan(
+    p_plan jsonb
+)
+RETURNS jsonb
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+AS $fn$
+BEGIN
+    IF mnemo._is_normal_plan(p_plan) THEN
+        RETURN p_plan;
+    END IF;
+    RETURN mnemo._normal_plan(p_plan);
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._retrieval_plan(jsonb) IS
@@ -25565,7 +25813,8 @@ BEGIN
            r.evidence
       FROM (
         SELECT v.org_id, v.id, v.admitted, f.rankings, f.ranks, f.parts, b.boosts, v.evidence,
-               f.total * b.boosts[1] * b.boosts[2] * b.boosts[3] * b.boosts[4] AS score,
+               mnemo._round_score(f.total * b.boosts[1] * b.boosts[2] * b.boosts[3] * b.boosts[4])
+                   AS score,
                coalesce(v.best, v.similarity, 0) AS best
           FROM verdict AS v
           LEFT JOIN fused AS f ON f.org_id = v.org_id AND f.id = v.id

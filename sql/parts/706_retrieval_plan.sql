@@ -37,7 +37,7 @@ COMMENT ON FUNCTION mnemo._checked_plan(jsonb) IS
     'A retrieval plan with every field there, checked. Raises 22023 or 54000 with the JSON path '
     'of what is wrong in DETAIL.';
 
-CREATE FUNCTION mnemo._retrieval_plan(
+CREATE FUNCTION mnemo._normal_plan(
     p_plan jsonb
 )
 RETURNS jsonb
@@ -77,6 +77,22 @@ BEGIN
         'source_transcript_hash', v_hash,
         'warnings', mnemo._plan_warnings(v_plan -> 'warnings', p_plan)
     );
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._normal_plan(jsonb) IS
+    'A retrieval plan checked and made into its normal form.';
+
+CREATE FUNCTION mnemo._retrieval_plan(
+    p_plan jsonb
+)
+RETURNS jsonb
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+AS $fn$
+BEGIN
+    IF mnemo._is_normal_plan(p_plan) THEN
+        RETURN p_plan;
+    END IF;
+    RETURN mnemo._normal_plan(p_plan);
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._retrieval_plan(jsonb) IS

@@ -470,11 +470,63 @@ def test_ten_thousand_random_plans(db: psycopg.Connection) -> None:
             AS f
          WHERE g.wrong AND (mnemo._plan_is_plain(f.all)
                OR (mnemo._retrieval_problem(f.all)).code IS DISTINCT FROM '22023')
-            OR NOT g.wrong AND g.number % 20 = 0 AND (mnemo._retrieval_problem(f.all)).code IS NOT NULL
+            OR NOT g.wrong AND g.number % 20 = 0
+               AND (mnemo._retrieval_problem(f.all)).code IS NOT NULL
     """) == 0  # fmt: skip
     for number, once in db.execute("SELECT number, once FROM passed").fetchall():
         expected = oracle.normal(whole[number][0])
         assert {name: each for name, each in once.items() if name != "warnings"} == expected
+
+
+def changed(source: random.Random, plan: dict[str, Any]) -> dict[str, Any]:
+    """A plan in normal form with something in it that may not be."""
+    name = source.choice([*plan, "unknown"])
+    given = plan.get(name)
+    if isinstance(given, list):
+        first = given[:1]
+        if first and isinstance(first[0], str):
+            first = [first[0].upper()]
+        other = source.choice((
+            "", " ", "a ", " b", "a  b", "a b", "A", "a", "[", "]", ", ", "x_", "_y", "a__b", "é",
+            "a-b", "identity", "project", {"surface": "a", "canonical": "b"},
+            {"surface": "A", "canonical": "B"}, {"surface": "a"},
+            {"surface": " ", "canonical": None}, {"surface": "}, {", "canonical": None}, 1, None,
+        ))  # fmt: skip
+        new: Any = source.choice(([*given, *first], [*given, other], [other], given[1:]))
+    elif isinstance(given, str):
+        new = source.choice((f"{given} ", f" {given}", "", given.upper(), "a  b", "A-b", 1, None))
+    elif isinstance(given, dict):
+        changes: tuple[dict[str, Any], ...] = (
+            {"label": " x"}, {"x": 1}, {"after": None}, {"before": "1900-01-01T00:00:00Z"},
+        )  # fmt: skip
+        new = source.choice((*(given | change for change in changes), {"label": "x"}))
+    else:
+        new = source.choice((1.0, 0.0, -1, 0.5, 1e-5, 1 / 3, True, False, "x", [], {}, None))
+    return plan | {name: new}
+
+
+def test_what_is_taken_for_normal_is(db: psycopg.Connection) -> None:
+    """A plan that is passed on at a glance is what the long way would have made of it."""
+    made, source = Random(11), random.Random(11)
+    made.WORDS = ("food", "Food", "quiet", "x y", "[", "]", "}, {", "|", '"', "\\", "a", "A", ",")
+    db.execute("CREATE TEMP TABLE maybe (plan jsonb)")
+    with db.cursor().copy("COPY maybe FROM STDIN") as copy:
+        for _ in range(500):
+            copy.write_row((Jsonb(made.right()),))
+    normal_ones = [
+        plan for (plan,) in db.execute("SELECT mnemo._normal_plan(plan) FROM maybe").fetchall()
+    ]
+    with db.cursor().copy("COPY maybe FROM STDIN") as copy:
+        for plan in normal_ones:
+            copy.write_row((Jsonb(plan),))
+        for _ in range(10_000):
+            copy.write_row((Jsonb(changed(source, source.choice(normal_ones))),))
+    seen, wrong = db.execute("""
+        SELECT count(*), count(*) FILTER (WHERE mnemo._normal_plan(plan)::text <> plan::text)
+          FROM maybe WHERE mnemo._is_normal_plan(plan)
+    """).fetchall()[0]
+    assert seen > 500
+    assert wrong == 0
 
 
 def test_cache_keys(db: psycopg.Connection) -> None:
