@@ -245,6 +245,7 @@ class RecallReason(StrEnum):
     GUARDED = "guarded"
     STALE = "stale"
     RETIRED = "retired"
+    AMBIGUOUS = "ambiguous"
     DISABLED = "disabled"
     BLANK_QUERY = "blank_query"
 
@@ -258,6 +259,7 @@ class ExplanationVerdict(StrEnum):
     GUARDED = "guarded"
     STALE = "stale"
     RETIRED = "retired"
+    AMBIGUOUS = "ambiguous"
     BELOW_THRESHOLD = "below_threshold"
     NONE_SIMILAR = "none_similar"
     DISABLED = "disabled"
@@ -637,8 +639,9 @@ class PlanMatch:
     On a miss `id` to `created_at` are None or empty, and `reason` says why. With reason `guarded`
     `near_miss` describes a plan that the guard refused: `id`, `query`, `similarity`, and
     `differences`, a list of texts such as "asked has off, stored has on"; with reason `stale` the
-    plan that would have been the hit, with up to ten of its chunks in `changed_chunks`; else it is
-    None. `stale` says that the plan, or the near miss, cites a chunk that changed.
+    plan that would have been the hit, with up to ten of its chunks in `changed_chunks`; with reason
+    `ambiguous` the nearest plan, and in `rival` one with other steps that is about as near; else it
+    is None. `stale` says that the plan, or the near miss, cites a chunk that changed.
     `similarity` is the Jaccard similarity of the two token sets, in [0, 1]; with reason `semantic`
     it is the cosine of the two embeddings.
     `candidates_considered` counts the visible plans that were scored. `rank` is given by

@@ -35,6 +35,7 @@ SETTINGS = (
     "experience_memory",
     "similarity_threshold",
     "semantic_threshold",
+    "semantic_margin",
     "minimum_threshold",
     "success_threshold",
     "guard",

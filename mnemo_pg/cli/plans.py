@@ -223,6 +223,12 @@ def show_miss(match: PlanMatch) -> None:
             f'"{output.short(near["query"])}" (similarity {near["similarity"]:.2f}) cites what'
             f" changed: {output.short(', '.join(near['changed_chunks']))}; plan {near['id']}"
         )
+    elif match.reason == RecallReason.AMBIGUOUS and (near := match.near_miss):
+        why = (
+            f'"{output.short(near["query"])}" (cosine {near["similarity"]:.2f}) and'
+            f' "{output.short(near["rival"]["query"])}" ({near["rival"]["similarity"]:.2f}) are'
+            f" about as near; plans {near['id']} and {near['rival']['id']}"
+        )
     elif near := match.near_miss:
         differences = "; ".join(near["differences"])
         why = (

@@ -54,12 +54,12 @@ RETURN CASE p_set
     WHEN 'guard' THEN ARRAY['strict', 'meaning', 'off']
     WHEN 'stale_mode' THEN ARRAY['refuse', 'include']
     WHEN 'recall_reason' THEN ARRAY[
-        'exact', 'similar', 'semantic', 'none_similar', 'guarded', 'stale', 'retired', 'disabled',
-        'blank_query'
+        'exact', 'similar', 'semantic', 'none_similar', 'guarded', 'stale', 'retired', 'ambiguous',
+        'disabled', 'blank_query'
     ]
     WHEN 'verdict' THEN ARRAY[
-        'replayed', 'outranked', 'guarded', 'stale', 'retired', 'below_threshold', 'none_similar',
-        'disabled', 'blank_query'
+        'replayed', 'outranked', 'guarded', 'stale', 'retired', 'ambiguous', 'below_threshold',
+        'none_similar', 'disabled', 'blank_query'
     ]
     WHEN 'guard_class' THEN ARRAY['meaning', 'values']
     WHEN 'plan_status' THEN ARRAY[

@@ -8,8 +8,8 @@ LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 BEGIN
-    IF p_name IN ('similarity_threshold', 'semantic_threshold', 'minimum_threshold',
-        'success_threshold', 'retire_threshold')
+    IF p_name IN ('similarity_threshold', 'semantic_threshold', 'semantic_margin',
+        'minimum_threshold', 'success_threshold', 'retire_threshold')
     THEN
         IF p_value COLLATE "C" !~ '^(0([.][0-9]{1,15})?|1([.]0{1,15})?)$' THEN
             RETURN mnemo._argument('p_value',
@@ -66,9 +66,10 @@ BEGIN
     IF mnemo._setting_default(p_name) IS NULL THEN
         PERFORM mnemo._raise_argument('p_name',
             'p_name must be the name of a setting; got ' || mnemo._shown(p_name),
-            'experience_memory, similarity_threshold, semantic_threshold, minimum_threshold, '
-            'success_threshold, guard, merge_plans, default_agent_id, default_org_id, purge_after, '
-            'retire_threshold, plan_ttl, max_plans_per_agent or max_plans_per_org');
+            'experience_memory, similarity_threshold, semantic_threshold, semantic_margin, '
+            'minimum_threshold, success_threshold, guard, merge_plans, default_agent_id, '
+            'default_org_id, purge_after, retire_threshold, plan_ttl, max_plans_per_agent or '
+            'max_plans_per_org');
     END IF;
 END
 $fn$;
@@ -110,8 +111,9 @@ COMMENT ON FUNCTION mnemo.configure(text, text, text) IS
     'Sets a setting for the database, or for one organisation when p_org_id is given; p_value NULL '
     'goes back to the default (for an organisation: to the database''s value). Returns the value '
     'in force. Settings: experience_memory (off), similarity_threshold (0.7), semantic_threshold '
-    '(0.8: least cosine of a plan that words do not find), minimum_threshold (0.3; a recall that '
-    'names no threshold uses the greater of it and similarity_threshold), success_threshold (0.5), '
+    '(0.75: least cosine of a plan that words do not find), semantic_margin (0.05: how much farther '
+    'a plan with other steps must be), minimum_threshold (0.3; a recall that names no threshold uses '
+    'the greater of it and similarity_threshold), success_threshold (0.5), '
     'guard (strict), merge_plans (on: the same plan again is merged), default_agent_id (default), '
     'default_org_id (default), purge_after (30 days: how '
     'long mnemo.sweep keeps deleted records; never: for good), retire_threshold (0.05: below it a '

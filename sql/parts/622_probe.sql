@@ -16,7 +16,8 @@ CREATE TYPE mnemo._recall_input AS (
     embedding text,
     model text,
     semantic_threshold double precision,
-    retire double precision
+    retire double precision,
+    semantic_margin double precision
 );
 COMMENT ON TYPE mnemo._recall_input IS
     'A call of recall_plan or its kin, checked and filled in: audiences are the three that the agent '

@@ -77,6 +77,7 @@ BEGIN
     IF v_problem.code IS NULL AND (p_embedding IS NOT NULL OR p_model IS NOT NULL) THEN
         v_problem := mnemo._embedding_problem(p_embedding, p_model);
         v_call.semantic_threshold := mnemo._setting_in(v_settings, 'semantic_threshold');
+        v_call.semantic_margin := mnemo._setting_in(v_settings, 'semantic_margin');
     END IF;
     IF v_problem.code IS NOT NULL THEN
         PERFORM mnemo._raise_problem(v_problem);
@@ -99,7 +100,8 @@ BEGIN
         p_context, v_call.guard, v_call.threshold, v_call.minimum, p_limit, v_who.org_id, v_who.agent_id,
         statement_timestamp(), NULL, v_call.stale, p_embedding, p_model,
         v_call.semantic_threshold,
-        mnemo._setting_in(v_settings, 'retire_threshold')::double precision
+        mnemo._setting_in(v_settings, 'retire_threshold')::double precision,
+        v_call.semantic_margin
     )::mnemo._recall_input;
 END
 $fn$;

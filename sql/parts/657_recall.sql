@@ -48,7 +48,7 @@ BEGIN
                 org_id := v_near.org_id;
                 plan_id := v_near.plan_id;
                 similarity := v_near.similarity;
-                reason := 'semantic';
+                reason := v_near.reason;
                 stale := p_call.stale = 'include'
                     AND mnemo._is_stale(org_id, plan_id, p_call.asked_at);
                 RETURN NEXT;
@@ -84,18 +84,14 @@ BEGIN
                     p_call, v_read.meaning, v_read.vals, v_read.names, p_identical) AS r;
             candidates_considered := greatest(candidates_considered, v_refused.considered);
         END IF;
-        IF v_refused.refused_plan_id IS NULL AND p_call.embedding IS NOT NULL THEN
-            v_refused := v_near;
-            stale := v_near.refused_stale;
-        END IF;
-        IF stale THEN
-            reason := 'stale';
-            near_miss := mnemo._stale_near_miss(v_refused.refused_org_id,
-                v_refused.refused_plan_id, v_refused.refused_similarity, p_call.asked_at);
-        ELSIF v_refused.refused_plan_id IS NOT NULL THEN
+        IF v_refused.refused_plan_id IS NOT NULL THEN
             reason := CASE WHEN v_match.retired THEN 'retired' ELSE 'guarded' END;
             near_miss := mnemo._near_miss(v_refused.refused_org_id, v_refused.refused_plan_id,
                 v_refused.refused_similarity, p_call.query, p_call.guard);
+        ELSIF p_call.embedding IS NOT NULL THEN
+            reason := v_near.reason;
+            near_miss := v_near.near_miss;
+            stale := reason = 'stale';
         END IF;
         RETURN NEXT;
     END LOOP;

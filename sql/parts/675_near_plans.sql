@@ -112,6 +112,19 @@ $fn$;
 COMMENT ON FUNCTION mnemo._guarded_plan_ids(mnemo._recall_input, bigint, bigint) IS
     'The plans of the caller''s audiences with this guard, which is not the empty one.';
 
+CREATE TYPE mnemo._near_plan AS (
+    org_id text,
+    plan_id uuid,
+    similarity double precision,
+    against text,
+    standing double precision,
+    outcome_score double precision,
+    created_at timestamptz
+);
+COMMENT ON TYPE mnemo._near_plan IS
+    'A plan near a question, its cosine, and what speaks against it: guarded, retired, stale where the '
+    'call refuses that, or NULL.';
+
 CREATE FUNCTION mnemo._judged_plans(
     p_call mnemo._recall_input,
     p_near mnemo._neighbour[],
@@ -119,16 +132,7 @@ CREATE FUNCTION mnemo._judged_plans(
     p_values bigint,
     p_names text[]
 )
-RETURNS TABLE (
-    org_id text,
-    plan_id uuid,
-    similarity double precision,
-    agrees boolean,
-    stale boolean,
-    standing double precision,
-    outcome_score double precision,
-    created_at timestamptz
-)
+RETURNS SETOF mnemo._near_plan
 LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 5
 SET search_path = pg_catalog, mnemo, pg_temp
 SET plan_cache_mode = force_generic_plan
@@ -137,9 +141,12 @@ SET jit = off
 AS $fn$
 BEGIN
     RETURN QUERY
-    SELECT s.org_id, s.plan_id, n.similarity, g.agrees,
-           g.agrees AND p_call.stale = 'refuse'
-           AND mnemo._is_stale(s.org_id, s.plan_id, p_call.asked_at),
+    SELECT s.org_id, s.plan_id, n.similarity,
+           CASE WHEN NOT mnemo._agrees(
+                    s, p_call.guard, p_meaning, p_values, p_names, p_call.signature) THEN 'guarded'
+                WHEN s.endurance < p_call.retire THEN 'retired'
+                WHEN p_call.stale = 'refuse'
+                     AND mnemo._is_stale(s.org_id, s.plan_id, p_call.asked_at) THEN 'stale' END,
            CASE WHEN s.org_id = '*' THEN coalesce((
                 SELECT f.standing
                   FROM mnemo.plan_fare AS f
@@ -150,7 +157,8 @@ BEGIN
       FROM (
         SELECT DISTINCT u.org_id, u.id, mnemo._round_score(1 - u.distance) AS similarity
           FROM unnest(p_near) AS u
-         WHERE mnemo._round_score(1 - u.distance) >= p_call.semantic_threshold
+         WHERE mnemo._round_score(1 - u.distance)
+               >= p_call.semantic_threshold - p_call.semantic_margin
       ) AS n
       CROSS JOIN LATERAL (
         SELECT k.*
@@ -161,18 +169,12 @@ BEGIN
       CROSS JOIN LATERAL mnemo._counts(
             s.org_id, s.plan_id, p_call.asked_at, s.audience = ANY (p_call.audiences[5:]),
             s.audience, p_call.agent_id, p_call.context)
-      CROSS JOIN LATERAL (
-        SELECT mnemo._agrees(
-                s, p_call.guard, p_meaning, p_values, p_names, p_call.signature) AS agrees
-      ) AS g
      WHERE s.context IS NOT DISTINCT FROM p_call.context
-       AND (s.expires_at IS NULL OR s.expires_at > p_call.asked_at)
-       AND s.endurance >= p_call.retire;
+       AND (s.expires_at IS NULL OR s.expires_at > p_call.asked_at);
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._judged_plans(
     mnemo._recall_input, mnemo._neighbour[], bigint, bigint, text[]
 ) IS
-    'Those of these plans that reach semantic_threshold and that recall may look at: live, not '
-    'retired, of the caller''s audiences and context; whether the guard agrees, and whether they are stale and the '
-    'call refuses that.';
+    'Those of these plans that are not more than semantic_margin below semantic_threshold and that '
+    'recall may look at: live, of the caller''s audiences and context.';

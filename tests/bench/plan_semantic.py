@@ -135,11 +135,15 @@ def evaluate(
     made = []
     for guard in track(GUARDS, "asking"):
         # With a threshold of 1 words find no plan but those of the very same words.
-        for way, words in (("words and semantic", WORDS), ("semantic", 1.0)):
+        for way, words, margin in (
+            ("words and semantic", WORDS, None), ("semantic", 1.0, None),
+            ("both, no margin", WORDS, "0"),
+        ):  # fmt: skip
+            conn.execute("SELECT mnemo.configure('semantic_margin', %s)", [margin])
             inside, outside = (
                 list(ask(conn, data[name], asked[name], guard, words)) for name in asked
             )
-            if words < 1:
+            if way == "words and semantic":
                 made += rates("words", guard, inside, outside, [None])
             made += rates(way, guard, inside, outside, THRESHOLDS)
     return made

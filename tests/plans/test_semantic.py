@@ -54,8 +54,9 @@ def tx(plans: Connection) -> Iterator[Connection]:
 def remember(conn: Connection, query: str = STORED, **more: Any) -> Any:
     """The id of a plan, near north unless it says otherwise."""
     given = {"embedding": at(1), "agent_id": "ann", "org_id": "acme", **more}
-    return row(conn, "remember_plan", query=query, steps=["s"],
-               **{"outcome_score": 0.9, "chunk_ids": [], **given})["id"]  # fmt: skip
+    return row(conn, "remember_plan", query=query, **{
+        "steps": ["s"], "outcome_score": 0.9, "chunk_ids": [], **given,
+    })["id"]  # fmt: skip
 
 
 def recall(conn: Connection, query: str = ASKED, **more: Any) -> dict[str, Any]:
@@ -247,6 +248,40 @@ def test_explanations_show_the_cosine(tx: Connection) -> None:
     assert {cosine for _, _, cosine in explained(STORED, embedding=at(1))} == {None}
 
 
+def test_between_two_plans_none_is_sure(tx: Connection) -> None:
+    """One for other words with other steps must be the margin farther; guard and steps decide."""
+    value(tx, "configure", name="semantic_margin", value="0.05")
+    best = remember(tx, embedding=at(0.9))
+    rival = remember(tx, "how is a passcode made", embedding=at(0.88), steps=["t"])
+    asked: dict[str, Any] = {"embedding": at(1)}
+    missed = recall(tx, **asked)
+    assert (missed["hit"], missed["reason"]) == (False, "ambiguous")
+    assert missed["near_miss"]["id"] == str(best)
+    assert missed["near_miss"]["rival"]["id"] == str(rival)
+    assert missed["near_miss"]["rival"]["similarity"] == pytest.approx(0.88, abs=1e-6)
+    who = {"agent_id": "ann", "org_id": "acme", **asked}
+    assert rows(tx, "recall_plans", query=ASKED, **who) == []
+    explained = rows(tx, "explain_recall_plan", query=ASKED, **who)
+    assert [(e["id"], e["verdict"]) for e in explained] == [
+        (best, "ambiguous"), (rival, "ambiguous"),
+    ]  # fmt: skip
+    value(tx, "configure", name="semantic_margin", value="0.01", org_id="acme")
+    assert recall(tx, **asked)["id"] == best
+    value(tx, "configure", name="semantic_margin", value="0", org_id="acme")
+    assert [r["id"] for r in rows(tx, "recall_plans", query=ASKED, **who)] == [best, rival]
+    value(tx, "configure", name="semantic_margin", value=None, org_id="acme")
+    rows(tx, "forget", ids=[rival], agent_id="ann", org_id="acme")
+    # No rivals: the same words, the same steps, a plan that the guard refuses.
+    remember(tx, "reset my password: how do I?", embedding=at(0.9), steps=["t"], outcome_score=0.5)
+    remember(tx, "how is a passcode made", embedding=at(0.89))
+    remember(tx, "do not make a passcode", embedding=at(0.9), steps=["u"])
+    assert recall(tx, **asked)["id"] == best
+    # Below the threshold a plan is no hit, but still a rival.
+    value(tx, "configure", name="semantic_threshold", value="0.88", org_id="acme")
+    remember(tx, "where is a passcode made", embedding=at(0.87), steps=["t"])
+    assert recall(tx, **asked)["reason"] == "ambiguous"
+
+
 def test_stale_plans_are_passed_over(tx: Connection) -> None:
     """A fresh one that is farther answers; without one the miss says which chunk changed."""
     near = remember(tx, embedding=at(0.95), chunk_ids=["kb-1"])
@@ -266,3 +301,16 @@ def test_stale_plans_are_passed_over(tx: Connection) -> None:
     assert missed["near_miss"]["similarity"] == pytest.approx(0.95, abs=1e-6)
     explained = rows(tx, "explain_recall_plan", query=ASKED, agent_id="ann", org_id="acme", **asked)
     assert [(e["id"], e["verdict"]) for e in explained] == [(near, "stale")]
+
+
+def test_retired_plans_are_passed_over(tx: Connection) -> None:
+    near = remember(tx, embedding=at(0.95), outcome_score=0.5)
+    value(tx, "configure", name="retire_threshold", value="0.4", org_id="acme")
+    asked: dict[str, Any] = {"embedding": at(1)}
+    for _ in range(3):
+        rows(tx, "record_plan_outcome", id=near, success=False, agent_id="ann", org_id="acme")
+    missed = recall(tx, **asked)
+    assert (missed["hit"], missed["reason"]) == (False, "retired")
+    assert missed["near_miss"]["id"] == str(near)
+    further = remember(tx, "how is a passcode made", embedding=at(0.85), steps=["t"])
+    assert recall(tx, **asked)["id"] == further

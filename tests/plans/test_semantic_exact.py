@@ -22,7 +22,7 @@ Connection = psycopg.Connection[Any]
 ORGS, AGENTS, CONTEXTS = ("acme", "globex"), ("ann", "bob", "cem"), (None, None, "v2")
 PLAIN = ("alpha", "bravo", "charlie", "delta", "echo", "foxtrot", "golf", "hotel", "india")
 GUARDED = ("not", "17", "71", "on", "off", "Paris")
-THRESHOLD = 0.98
+THRESHOLD, MARGIN = 0.98, 0.01
 
 
 def words(dice: random.Random) -> str:
@@ -46,6 +46,7 @@ def world(server: Server, template: str) -> Iterator[tuple[Connection, list[Plan
             rows(conn, "enable_vectors", model="m", dimensions=3, distance="inner_product")
             rows(conn, "configure", name="experience_memory", value="on")
             rows(conn, "configure", name="semantic_threshold", value=str(THRESHOLD))
+            rows(conn, "configure", name="semantic_margin", value=str(MARGIN))
             rows(conn, "configure", name="merge_plans", value="off")
             yield conn, *made(conn, dice)
         finally:
@@ -60,7 +61,7 @@ def made(conn: Connection, dice: random.Random) -> tuple[list[Plan], dict[Any, G
     for _ in range(300):
         vectors.append(numbers(dice) if dice.random() < 0.9 else None)
         elements.append({
-            "query": words(dice), "steps": [], "chunk_ids": [], "outcome_score":
+            "query": words(dice), "steps": [dice.choice("aab")], "chunk_ids": [], "outcome_score":
             dice.choice((0.6, 0.8, 1)), "agent_id": dice.choice(AGENTS), "org_id":
             dice.choice(ORGS), "scope": dice.choice(("private", "shared", "public", "global")),
             "context": dice.choice(CONTEXTS), "embedding": vectors[-1] and list(vectors[-1]),
@@ -82,13 +83,13 @@ def made(conn: Connection, dice: random.Random) -> tuple[list[Plan], dict[Any, G
     plans = [
         Plan(id=id, org_id=org, owner=(origin, agent), scope=scope, tokens=frozenset(tokens),
              outcome_score=score, created_at=created, expires_at=ends, quarantined=quarantined,
-             context=context, query=query, vector=of[id],
+             context=context, query=query, vector=of[id], steps=tuple(steps),
              reading=Reading(meaning, values, frozenset(names)))
         for (id, org, origin, agent, scope, tokens, score, created, ends, quarantined, context,
-             query, meaning, values, names) in conn.execute(
+             query, steps, meaning, values, names) in conn.execute(
             "SELECT p.id, p.org_id, p.origin_org_id, p.owner_agent_id, p.scope,"
             " p.signature_tokens, p.outcome_score, p.created_at, p.expires_at, p.quarantined,"
-            " p.context, p.query, g.meaning, g.vals, g.names"
+            " p.context, p.query, p.steps, g.meaning, g.vals, g.names"
             " FROM mnemo._plan AS p CROSS JOIN LATERAL mnemo._guard(p.query) AS g")
     ]  # fmt: skip
     assert len(plans) == 300
@@ -122,7 +123,9 @@ def test_hits_and_misses_are_those_of_the_definition(
         worded = recall(own, grants, tokens, threshold=threshold, **given)
         expected = worded
         if not worded.hits:
-            expected = semantic(own, grants, tokens, asked, threshold=THRESHOLD, **given)
+            expected = semantic(
+                own, grants, tokens, asked, threshold=THRESHOLD, margin=MARGIN, **given
+            )
         call: dict[str, Any] = {
             "query": query, "agent_id": agent, "org_id": org, "guard": guard, "context": context,
             "similarity_threshold": threshold, "embedding": vector(list(asked)),
@@ -137,10 +140,14 @@ def test_hits_and_misses_are_those_of_the_definition(
             assert only["reason"] == expected.reason
             seen[f"{expected.reason} {guard}"] += 1
         else:
-            refused = (worded.refused or expected.refused)[:1]
-            assert only["reason"] == ("guarded" if refused else "none_similar")
-            assert (only["near_miss"] or {}).get("id") == (str(refused[0].id) if refused else None)
+            refused = worded.refused or expected.refused
+            reason = "guarded" if worded.refused else expected.reason
+            assert only["reason"] == reason
+            near_miss = only["near_miss"] or {}
+            assert near_miss.get("id") == (str(refused[0].id) if refused else None)
+            rival = (near_miss.get("rival") or {}).get("id")
+            assert rival == (str(refused[1].id) if reason == "ambiguous" else None)
             seen[only["reason"]] += 1
-    wanted = {"semantic off": 40, "semantic meaning": 20, "semantic strict": 10, "guarded": 40,
-              "none_similar": 40, "exact off": 5}  # fmt: skip
+    wanted = {"semantic off": 20, "semantic meaning": 10, "semantic strict": 5, "guarded": 40,
+              "none_similar": 40, "exact off": 5, "ambiguous": 20}  # fmt: skip
     assert {kind: seen[kind] for kind, least in wanted.items() if seen[kind] < least} == {}, seen

@@ -45,6 +45,7 @@ class Plan:
     query: str = ""
     reading: Reading = Reading()
     vector: tuple[float, ...] | None = None
+    steps: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -207,13 +208,15 @@ def semantic(
     org_id: str,
     agent_id: str,
     threshold: float,
+    margin: float,
     context: str | None,
     now: datetime,
     guard: str = "off",
     reading: Reading = Reading(),
 ) -> Answer:
     """What `recall_plans` returns for an embedding where `recall` has no hit: the same plans under
-    the same guard, by the cosine of their vectors."""
+    the same guard, by the cosine of their vectors. Nothing (`refused` being the best and its rival)
+    where a plan for other words and with other steps is not `margin` farther than the best."""
     ranked = sorted(
         (
             (plan, similarity)
@@ -223,15 +226,29 @@ def semantic(
             and is_live(plan, now)
             and is_visible(plan, org_id, agent_id, grants, now)
             for similarity in [cosine(vector, plan.vector)]
-            if similarity >= threshold
         ),
         key=lambda pair: order(*pair),
         reverse=True,
     )
-    hits, refused = [], []
-    for plan, similarity in ranked:
-        fits = agrees(guard, reading, tokens, plan.reading, plan.tokens)
-        (hits if fits else refused).append(Hit(plan.id, similarity))
+    fit = [pair for pair in ranked if agrees(guard, reading, tokens, pair[0].reading,
+                                             pair[0].tokens)]  # fmt: skip
+    hits = [Hit(plan.id, similarity) for plan, similarity in fit if similarity >= threshold]
+    refused = [
+        Hit(plan.id, similarity)
+        for plan, similarity in ranked
+        if (plan, similarity) not in fit and similarity >= threshold
+    ]
     reason = "semantic" if hits else "guarded" if refused else "none_similar"
+    if hits:
+        best, nearest = fit[0]
+        rivals = [
+            Hit(plan.id, similarity)
+            for plan, similarity in fit
+            if similarity > nearest - margin
+            and plan.steps != best.steps
+            and plan.tokens != best.tokens
+        ]
+        if rivals:
+            reason, hits, refused = "ambiguous", [], [hits[0], rivals[0]]
     near = [Hit(plan.id, similarity) for plan, similarity in ranked]
     return Answer(reason, hits, refused, near, len(ranked))

@@ -14,8 +14,8 @@ from tests.support.installs import install
 from tests.support.server import Server
 
 DEFAULTS = {
-    "experience_memory": "off", "similarity_threshold": "0.7", "semantic_threshold": "0.8",
-    "minimum_threshold": "0.3",
+    "experience_memory": "off", "similarity_threshold": "0.7", "semantic_threshold": "0.75",
+    "semantic_margin": "0.05", "minimum_threshold": "0.3",
     "success_threshold": "0.5", "guard": "strict", "default_agent_id": "default",
     "default_org_id": "default", "merge_plans": "on", "purge_after": "30 days",
     "retire_threshold": "0.05", "plan_ttl": "none", "max_plans_per_agent": "none",
@@ -23,7 +23,7 @@ DEFAULTS = {
 }  # fmt: skip
 OTHER = {
     "experience_memory": "on", "similarity_threshold": "0.8", "semantic_threshold": "0.9",
-    "minimum_threshold": "0.4",
+    "semantic_margin": "0", "minimum_threshold": "0.4",
     "success_threshold": "0.9", "guard": "off", "default_agent_id": "bot", "default_org_id": "acme",
     "merge_plans": "off", "purge_after": "never", "retire_threshold": "0.2", "plan_ttl": "7 days",
     "max_plans_per_agent": "100", "max_plans_per_org": "1000",
@@ -96,7 +96,7 @@ def test_override_of_an_organisation(tx: psycopg.Connection, name: str) -> None:
     [
         ("experience_memory", ["on", "off"]), ("guard", ["strict", "meaning", "off"]),
         ("similarity_threshold", ["0", "1", "0.5", "0.70", "1.0", "0.123456789012345"]),
-        ("semantic_threshold", ["0", "1", "0.85"]),
+        ("semantic_threshold", ["0", "1", "0.85"]), ("semantic_margin", ["0", "0.1", "1"]),
         ("minimum_threshold", ["0.1", "1", "0.000000000000001"]),
         ("success_threshold", ["0", "0.0", "1", "0.999999999999999"]),
         ("default_agent_id", ["a", "a" * 256, "team/bot:7@host.example_1-x"]),
@@ -120,7 +120,7 @@ BAD_NAMES = ["", " ", "*", "a b", "a%", "é", "a\n", "a*", "a'b", "a" * 257, "\u
         ("experience_memory", ["", " ", "ON", "On", "true", "1", "yes", "on ", "\u3000", "o"]),
         ("guard", ["", "OFF", "Strict", "none", "off ", "\u00a0", "0", "strict,off"]),
         ("similarity_threshold", BAD_NUMBERS), ("success_threshold", BAD_NUMBERS),
-        ("semantic_threshold", BAD_NUMBERS),
+        ("semantic_threshold", BAD_NUMBERS), ("semantic_margin", BAD_NUMBERS),
         ("minimum_threshold", [*BAD_NUMBERS, "0", "0.0", "0.000000000000000"]),
         ("default_agent_id", BAD_NAMES), ("default_org_id", BAD_NAMES),
     ],

@@ -14,6 +14,7 @@ AS $fn$
 DECLARE
     v_step bigint := 2 * p_call.row_limit + 8;
     v_last double precision;
+    v_best double precision;
     v_worst double precision;
     v_found bigint;
     v_share double precision;
@@ -22,23 +23,27 @@ BEGIN
         near := mnemo._index_batch('_vector_plannearest_' || p_model.suffix, p_call.org_id,
             p_call.embedding, v_step, p_call.row_limit);
         SELECT mnemo._round_score(1 - max(n.distance)) INTO v_last FROM unnest(near) AS n;
-        SELECT count(*), min(j.similarity)
-          INTO v_found, v_worst
+        SELECT count(*), max(j.similarity), min(j.similarity)
+          INTO v_found, v_best, v_worst
           FROM (
             SELECT o.similarity
               FROM mnemo._judged_plans(p_call, near, p_meaning, p_values, p_names) AS o
-             WHERE o.agrees AND NOT o.stale
+             WHERE o.against IS NULL AND o.similarity >= p_call.semantic_threshold
              ORDER BY o.similarity DESC
              LIMIT p_call.row_limit
           ) AS j;
-        -- What comes after is farther than the threshold, or than enough hits. Among equals others
-        -- may win; but one question may have been remembered very often.
-        complete := coalesce(v_last < p_call.semantic_threshold
-            OR v_found = p_call.row_limit AND (v_last < v_worst OR v_step >= 500), false);
+        -- What comes after is too far, or farther than enough hits and than their rivals. Among
+        -- equals others may win; but one question may have been remembered very often.
+        complete := coalesce(
+            v_last < p_call.semantic_threshold - p_call.semantic_margin
+            OR v_found = p_call.row_limit
+               AND (v_last < least(v_worst, v_best - p_call.semantic_margin) OR v_step >= 500),
+            false);
         v_share := greatest(v_found, 0.5) / v_step;
         -- As _nearest_by_index weighs it.
         EXIT WHEN complete OR cardinality(near) < v_step
-            OR v_found < p_call.row_limit AND 50 * p_call.row_limit / v_share > p_total * (1 + 5 * v_share);
+            OR v_found < p_call.row_limit
+               AND 50 * p_call.row_limit / v_share > p_total * (1 + 5 * v_share);
         v_step := 4 * v_step;
     END LOOP;
 END
@@ -84,15 +89,15 @@ BEGIN
         ' WHERE mnemo._round_score(1 - n.distance) >= $5',
         '_vector_plandistances_' || p_model.suffix
     ) INTO v_near USING p_call.org_id, v_ids.ids, v_ids.global_ids, p_call.embedding,
-        p_call.semantic_threshold;
+        p_call.semantic_threshold - p_call.semantic_margin;
     RETURN v_near;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._near_plans_exactly(
     mnemo._recall_input, mnemo.vector_model, bigint, bigint, boolean
 ) IS
-    'Every plan within semantic_threshold that the agent may read, by a look at each; of many, with '
-    'guard strict and something in it, those alone that have the same. p_few: the agent sees few.';
+    'Every plan near enough that the agent may read, by a look at each; of many, with guard strict '
+    'and something in it, those alone that have the same. p_few: the agent sees few.';
 
 CREATE FUNCTION mnemo._near_plans(
     p_call mnemo._recall_input,
@@ -100,16 +105,7 @@ CREATE FUNCTION mnemo._near_plans(
     p_values bigint,
     p_names text[]
 )
-RETURNS TABLE (
-    org_id text,
-    plan_id uuid,
-    similarity double precision,
-    agrees boolean,
-    stale boolean,
-    standing double precision,
-    outcome_score double precision,
-    created_at timestamptz
-)
+RETURNS SETOF mnemo._near_plan
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 5
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
@@ -143,52 +139,3 @@ $fn$;
 COMMENT ON FUNCTION mnemo._near_plans(mnemo._recall_input, bigint, bigint, text[]) IS
     'What _judged_plans says of the plans near the question: the best hits are among them. Exact '
     'where the agent sees few plans, or where the index ends too early.';
-
-CREATE FUNCTION mnemo._semantic_plans(
-    p_call mnemo._recall_input,
-    p_meaning bigint,
-    p_values bigint,
-    p_names text[]
-)
-RETURNS TABLE (
-    org_id text,
-    plan_id uuid,
-    similarity double precision,
-    considered bigint,
-    refused_org_id text,
-    refused_plan_id uuid,
-    refused_similarity double precision,
-    refused_stale boolean
-)
-LANGUAGE sql STABLE PARALLEL UNSAFE ROWS 5
-BEGIN ATOMIC
-    WITH judged AS MATERIALIZED (
-        SELECT j.* FROM mnemo._near_plans(p_call, p_meaning, p_values, p_names) AS j
-    ), best AS (
-        SELECT j.*
-          FROM judged AS j
-         WHERE j.agrees AND NOT j.stale
-         ORDER BY j.similarity DESC, j.org_id = '*', j.standing DESC,
-                  j.outcome_score DESC, j.created_at DESC, j.plan_id DESC
-         LIMIT (p_call).row_limit
-    ), refused AS (
-        SELECT j.org_id, j.plan_id, j.similarity, j.stale
-          FROM judged AS j
-         WHERE NOT EXISTS (SELECT FROM best)
-         ORDER BY j.stale DESC, j.similarity DESC, j.org_id = '*', j.standing DESC,
-                  j.outcome_score DESC, j.created_at DESC, j.plan_id DESC
-         LIMIT 1
-    )
-    SELECT b.org_id, b.plan_id, b.similarity, (SELECT count(*) FROM judged),
-           r.org_id, r.plan_id, r.similarity, coalesce(r.stale, false)
-      -- At least one row.
-      FROM (SELECT) AS one
-      LEFT JOIN best AS b ON true
-      LEFT JOIN refused AS r ON true
-     ORDER BY b.similarity DESC, b.org_id = '*', b.standing DESC, b.outcome_score DESC,
-              b.created_at DESC, b.plan_id DESC;
-END;
-COMMENT ON FUNCTION mnemo._semantic_plans(mnemo._recall_input, bigint, bigint, text[]) IS
-    'As _match_plans, by embeddings: similarity is the cosine, at least semantic_threshold. For '
-    'questions that words do not answer. refused: without a hit the best that is stale, else the best '
-    'that the guard refuses.';
