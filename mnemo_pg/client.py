@@ -340,7 +340,8 @@ class Mnemo:
 
         `recall_plan` with the query, `similarity_threshold`, `guard`, `context` and `stale`; on a
         miss `retrieve` with the other arguments, by `plan`, or by the one that `plan_retrieval`
-        makes of the query. With experience memory off it retrieves.
+        makes of the query; both with `embedding` and `model`. With experience memory off it
+        retrieves.
 
             answer = m.recall_or_retrieve("where does Rhea like to eat?")
             if answer.source is AnswerSource.PLAN:
@@ -352,6 +353,8 @@ class Mnemo:
             guard=guard,
             context=context,
             stale=stale,
+            embedding=embedding,
+            model=model,
             agent_id=agent_id,
             org_id=org_id,
         )

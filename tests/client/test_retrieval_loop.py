@@ -19,6 +19,7 @@ from mnemo_pg import (
     RetrievalTemporal,
     RetrievalVerdict,
     RetrievedMemory,
+    StateError,
 )
 from tests.support.reuse import emptied
 
@@ -154,6 +155,11 @@ async def test_with_a_plan_of_ones_own(m: Any) -> None:
     assert answer.plan.warnings == ("unknown field $.mood was dropped",)
     with pytest.raises(ArgumentError):
         await m.recall_or_retrieve("x", plan={"turn_id": "one"})
+
+
+async def test_an_embedding_that_is_not_enabled(m: Any) -> None:
+    with pytest.raises(StateError):
+        await m.recall_or_retrieve("x", embedding=[1.0], model="none")
 
 
 async def test_without_experience_memory_it_retrieves(m: Any) -> None:
