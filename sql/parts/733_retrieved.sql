@@ -255,7 +255,8 @@ BEGIN
            r.evidence
       FROM (
         SELECT v.org_id, v.id, v.admitted, f.rankings, f.ranks, f.parts, b.boosts, v.evidence,
-               f.total * b.boosts[1] * b.boosts[2] * b.boosts[3] * b.boosts[4] AS score,
+               mnemo._round_score(f.total * b.boosts[1] * b.boosts[2] * b.boosts[3] * b.boosts[4])
+                   AS score,
                coalesce(v.best, v.similarity, 0) AS best
           FROM verdict AS v
           LEFT JOIN fused AS f ON f.org_id = v.org_id AND f.id = v.id

@@ -463,7 +463,7 @@ class Plan:
             i = r["id"]
             score = None
             if ranks[i]:
-                score = sum(part for _, part in ranks[i].values()) * self.boost(r)
+                score = rounded(sum(part for _, part in ranks[i].values()) * self.boost(r))
             answers.append(Answer(r, score, best[i], ranks[i], admitted[i]))
         answers.sort(key=lambda a: (a.admitted, a.score or 0, a.best, a.record["id"].int),
                      reverse=True)  # fmt: skip
