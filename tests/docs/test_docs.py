@@ -333,6 +333,11 @@ def _agents(db: psycopg.Connection, size: int) -> None:
                (size,))  # fmt: skip
 
 
+def _retrieval(db: psycopg.Connection, **fields: object) -> None:
+    plan = Jsonb({"turn_id": 0, "generation": 0, **fields})
+    db.execute("SELECT mnemo.normalize_retrieval_plan(%s)", [plan])
+
+
 def _text(name: str) -> Callable[[psycopg.Connection, int], None]:
     return lambda db, size: _memory(db, **{name: "x" * size})
 
@@ -377,6 +382,20 @@ PROBES: dict[str, Callable[[psycopg.Connection, int], None]] = {
     "note on a release or purge, characters": lambda db, n: _note(db, "x" * n),
     "ids of a call": _ids,
     "agents of a call": _agents,
+    "retrieval plan as JSON, bytes": lambda db, n: _retrieval(db, x="x" * (n - 40)),
+    "elements of a list of a retrieval plan": lambda db, n: _retrieval(db, topics=["x"] * n),
+    "topic, query or warning of a retrieval plan, characters": lambda db, n: _retrieval(
+        db, topics=["x" * n]
+    ),
+    "other text of a retrieval plan, characters": lambda db, n: _retrieval(
+        db, subject_hint="x" * n
+    ),
+    "text to plan a retrieval for, characters": lambda db, n: db.execute(
+        "SELECT mnemo.plan_retrieval(repeat('x', %s))", [n]
+    ),
+    "transcript, bytes": lambda db, n: db.execute(
+        "SELECT mnemo.skip_retrieval_plan(repeat('x', %s), 0, 0)", [n]
+    ),
 }
 LIMITS = {row[0]: row[1:] for row in rows(section("errors.md", "Limits"))}
 
