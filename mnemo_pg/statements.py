@@ -34,6 +34,8 @@ from mnemo_pg.types import (
     Event,
     EventType,
     ExportedRecord,
+    Failure,
+    FailureMatch,
     ForgetStrategy,
     Forgotten,
     Grant,
@@ -215,6 +217,8 @@ _quarantined = _many(QuarantinedRecord)
 _judged = _one(Judged)
 _rules = _many(PoisoningRule)
 _match = _one(PlanMatch)
+_failures = _many(FailureMatch)
+_failure_list = _many(Failure)
 _matches = _many(PlanMatch)
 _explanations = _many(PlanExplanation)
 _guard_tokens = _many(GuardToken)
@@ -1296,8 +1300,9 @@ def remember_plan(
     names what the plan depends on, such as a tool set; it is compared exactly at recall. After
     `ttl` the plan is gone; None keeps it. `chunk_source` says where the chunk ids come from, and
     `read_at` when they were read: a chunk of that source that changes later makes the plan stale,
-    see `invalidate_chunks` and `watch_table`. `StateError` while experience memory is off,
-    `AccessError` for a tenant that writes scope global.
+    see `invalidate_chunks` and `watch_table`. The same plan again is merged into the one that is
+    there, status `merged`: its id, the better outcome's steps. `StateError` while experience memory
+    is off, `AccessError` for a tenant that writes scope global.
 
         m.remember_plan("How do I reset my password?", ["open settings", "reset"], ["kb-17"], 0.92)
     """
@@ -1360,8 +1365,9 @@ def recall_plan(
     a chunk that changed is stale: `refuse` passes it over, `include` lets it win, flagged `stale`.
     Where words find no plan and `embedding` is given, made by `model` (None: the only one) of the
     query, the nearest plan is a hit from the setting `semantic_threshold` on, under the same guard;
-    its reason is `semantic`. While experience memory is off the answer is a miss with reason
-    `disabled`. `ArgumentError` for a bad value, `StateError` for an embedding that is not enabled.
+    its reason is `semantic`. `warnings` says what not to do, see `remember_failure`. While
+    experience memory is off the answer is a miss with reason `disabled`. `ArgumentError` for a bad
+    value, `StateError` for an embedding that is not enabled.
 
         plan = m.recall_plan("turn off dark mode")
         if plan:
@@ -1371,8 +1377,8 @@ def recall_plan(
     """
     return Statement(
         "SELECT hit, id, query, steps, details, chunk_ids, outcome_score, similarity,"
-        " owner_agent_id, scope, created_at, candidates_considered, reason, near_miss, stale"
-        " FROM mnemo.recall_plan(p_query => %(p_query)s, p_agent_id => %(p_agent_id)s,"
+        " owner_agent_id, scope, created_at, candidates_considered, reason, near_miss, stale,"
+        " warnings FROM mnemo.recall_plan(p_query => %(p_query)s, p_agent_id => %(p_agent_id)s,"
         " p_org_id => %(p_org_id)s, p_similarity_threshold => %(p_similarity_threshold)s,"
         " p_guard => %(p_guard)s, p_context => %(p_context)s, p_stale => %(p_stale)s,"
         " p_embedding => %(p_embedding)s, p_model => %(p_model)s)",
@@ -1398,13 +1404,97 @@ def recall_plans(
     return Statement(
         "SELECT hit, id, query, steps, details, chunk_ids, outcome_score, similarity,"
         " owner_agent_id, scope, created_at, candidates_considered, reason, near_miss, rank,"
-        " stale FROM mnemo.recall_plans(p_query => %(p_query)s, p_agent_id => %(p_agent_id)s,"
-        " p_org_id => %(p_org_id)s, p_similarity_threshold => %(p_similarity_threshold)s,"
+        " stale, warnings FROM mnemo.recall_plans(p_query => %(p_query)s,"
+        " p_agent_id => %(p_agent_id)s, p_org_id => %(p_org_id)s,"
+        " p_similarity_threshold => %(p_similarity_threshold)s,"
         " p_guard => %(p_guard)s, p_context => %(p_context)s, p_limit => %(p_limit)s,"
         " p_stale => %(p_stale)s, p_embedding => %(p_embedding)s, p_model => %(p_model)s)"
         " ORDER BY rank",
         _params(locals()),
         _matches,
+    )
+
+
+def remember_failure(
+    query: str,
+    steps: Iterable[str],
+    reason: str,
+    *,
+    agent_id: str | None = None,
+    scope: Scope | str = Scope.PRIVATE,
+    org_id: str | None = None,
+    chunk_ids: Iterable[str] | None = None,
+    context: str | None = None,
+    ttl: timedelta | None = None,
+    details: Sequence[Any] | None = None,
+    thread_id: str | None = None,
+    source_id: str | None = None,
+    tags: Iterable[str] | None = None,
+    idempotency_key: str | None = None,
+    chunk_source: str | None = None,
+    read_at: datetime | None = None,
+) -> Statement[RememberedPlan]:
+    """Store what not to do: the query, the steps that failed, and why they did.
+
+    It is matched as plans are, comes with `recall_plan` as a warning and from `recall_failures`,
+    and is never replayed. The other arguments are those of `remember_plan`; the same steps again
+    for the same question are one record with the newer reason, status `merged`. `StateError` while
+    experience memory is off, `AccessError` for a tenant that writes scope global.
+
+        m.remember_failure("How do I reset my password?", ["open settings"], "the page is gone")
+    """
+    return Statement(
+        "SELECT id, signature, stored, status FROM mnemo.remember_failure(p_query => %(p_query)s,"
+        " p_steps => %(p_steps)s, p_reason => %(p_reason)s, p_agent_id => %(p_agent_id)s,"
+        " p_scope => %(p_scope)s, p_org_id => %(p_org_id)s, p_chunk_ids => %(p_chunk_ids)s,"
+        " p_context => %(p_context)s, p_ttl => %(p_ttl)s, p_details => %(p_details)s,"
+        " p_thread_id => %(p_thread_id)s, p_source_id => %(p_source_id)s, p_tags => %(p_tags)s,"
+        " p_idempotency_key => %(p_idempotency_key)s, p_chunk_source => %(p_chunk_source)s,"
+        " p_read_at => %(p_read_at)s)",
+        _params(locals()),
+        _remembered_plan,
+    )
+
+
+def recall_failures(
+    query: str,
+    *,
+    agent_id: str | None = None,
+    org_id: str | None = None,
+    similarity_threshold: float | None = None,
+    guard: Guard | str | None = None,
+    context: str | None = None,
+    limit: int = 5,
+    stale: StaleMode | str = StaleMode.REFUSE,
+) -> Statement[list[FailureMatch]]:
+    """What not to do for a query, by the rules of `recall_plans`, the nearest first; or nothing."""
+    return Statement(
+        "SELECT rank, id, query, steps, details, chunk_ids, reason, similarity, owner_agent_id,"
+        " scope, created_at, stale FROM mnemo.recall_failures(p_query => %(p_query)s,"
+        " p_agent_id => %(p_agent_id)s, p_org_id => %(p_org_id)s,"
+        " p_similarity_threshold => %(p_similarity_threshold)s, p_guard => %(p_guard)s,"
+        " p_context => %(p_context)s, p_limit => %(p_limit)s, p_stale => %(p_stale)s)"
+        " ORDER BY rank",
+        _params(locals()),
+        _failures,
+    )
+
+
+def list_failures(
+    *,
+    limit: int = 50,
+    after: UUID | str | None = None,
+    agent_id: str | None = None,
+    org_id: str | None = None,
+) -> Statement[list[Failure]]:
+    """What not to do, newest first, as far as the agent may read it; `after` the last one's id."""
+    return Statement(
+        "SELECT rank, id, org_id, origin_org_id, owner_agent_id, scope, query, steps, details,"
+        " chunk_ids, reason, context, tags, thread_id, source_id, version, created_at, updated_at,"
+        " expires_at FROM mnemo.list_failures(p_limit => %(p_limit)s, p_after => %(p_after)s,"
+        " p_agent_id => %(p_agent_id)s, p_org_id => %(p_org_id)s) ORDER BY rank",
+        _params(locals()),
+        _failure_list,
     )
 
 

@@ -642,6 +642,9 @@ class PlanMatch:
     plan that would have been the hit, with up to ten of its chunks in `changed_chunks`; with reason
     `ambiguous` the nearest plan, and in `rival` one with other steps that is about as near; else it
     is None. `stale` says that the plan, or the near miss, cites a chunk that changed.
+    `warnings` says, on hits and misses, what not to do: up to three failures, mappings with `id`,
+    `query`, `steps`, `reason`, `similarity` and `created_at`; None for none, and in all but the
+    first of `recall_plans`.
     `similarity` is the Jaccard similarity of the two token sets, in [0, 1]; with reason `semantic`
     it is the cosine of the two embeddings.
     `candidates_considered` counts the visible plans that were scored. `rank` is given by
@@ -663,11 +666,59 @@ class PlanMatch:
     reason: RecallReason | str
     near_miss: dict[str, Any] | None
     stale: bool
+    warnings: list[Any] | None
     rank: int | None = None
 
     def __bool__(self) -> bool:
         """Whether a plan was found."""
         return self.hit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """What not to do, as `list_failures` returns it: steps that failed, and why (`reason`)."""
+
+    rank: int
+    id: UUID
+    org_id: str
+    origin_org_id: str
+    owner_agent_id: str
+    scope: Scope | str
+    query: str
+    steps: tuple[str, ...]
+    details: list[Any] | None
+    chunk_ids: tuple[str, ...]
+    reason: str
+    context: str | None
+    tags: tuple[str, ...]
+    thread_id: str | None
+    source_id: str | None
+    version: int
+    created_at: datetime
+    updated_at: datetime
+    expires_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailureMatch:
+    """What not to do: steps that failed for a question like the one asked, and why (`reason`).
+
+    `rank` counts from 1, the nearest first; `similarity` is the Jaccard similarity of the two token
+    sets; `stale` says that a chunk which it cites changed since.
+    """
+
+    rank: int
+    id: UUID
+    query: str
+    steps: tuple[str, ...]
+    details: list[Any] | None
+    chunk_ids: tuple[str, ...]
+    reason: str
+    similarity: float
+    owner_agent_id: str
+    scope: Scope | str
+    created_at: datetime
+    stale: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3595,6 +3595,7 @@ RETURN coalesce(
     AND jsonb_typeof(p_payload -> 'chunk_ids') = 'array'
     AND jsonb_typeof(p_payload -> 'outcome_score') = 'number'
     AND jsonb_typeof(coalesce(p_payload -> 'context', 'null')) IN ('string', 'null')
+    AND jsonb_typeof(coalesce(p_payload -> 'reason', '""')) = 'string'
     AND jsonb_array_length(p_payload -> 'signature_tokens') > 0
     AND NOT p_payload @? 'strict $.signature_tokens[*] ? (@.type() != "string")'
     AND NOT p_payload @? 'strict $.steps[*] ? (@.type() != "string")'
@@ -3602,8 +3603,9 @@ RETURN coalesce(
     false
 );
 COMMENT ON FUNCTION mnemo._is_plan_payload(jsonb) IS
-    'Whether the JSON value can be replayed as a plan: an object with query, signature_tokens, '
-    'steps, chunk_ids and outcome_score of the right types; false for NULL.';
+    'Whether the JSON value is the payload of a plan: an object with query, signature_tokens, '
+    'steps, chunk_ids and outcome_score of the right types, for what not to do also with the reason; '
+    'false for NULL.';
 
 CREATE TABLE mnemo.memory (
     org_id text NOT NULL,
@@ -4281,6 +4283,12 @@ ALTER TABLE mnemo.event_note
 ALTER TABLE mnemo.idempotency ALTER COLUMN key SET STATISTICS 0;
 
 -- part: 250_plan_signature.sql
+CREATE FUNCTION mnemo._failure_mask() RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN mnemo._hash64('what not to do');
+COMMENT ON FUNCTION mnemo._failure_mask() IS
+    'What turns the audiences of a context into those of the failures of that context, by XOR.';
+
 CREATE TABLE mnemo.plan_signature (
     org_id text NOT NULL,
     plan_id uuid NOT NULL,
@@ -4317,6 +4325,9 @@ CREATE INDEX plan_signature_guard_idx ON mnemo.plan_signature
 -- A pending list would be searched row by row by every recall and flushed inside somebody's call.
 CREATE INDEX plan_signature_keys_idx ON mnemo.plan_signature USING gin (keys)
     WITH (fastupdate = off);
+-- Failures, see _failure_context: few, so that asking whether there are any costs next to nothing.
+CREATE INDEX plan_signature_failure_idx ON mnemo.plan_signature
+    ((audience # mnemo._failure_mask())) WHERE length(context) > 256;
 COMMENT ON TABLE mnemo.plan_signature IS
     'What recall matches on: one row for each live plan and audience, derived from the payload in '
     'memory.metadata. A grant adds a row for its agent, so that a caller always probes the same '
@@ -4325,7 +4336,9 @@ COMMENT ON COLUMN mnemo.plan_signature.org_id IS 'org_id of the plan.';
 COMMENT ON COLUMN mnemo.plan_signature.plan_id IS 'Id of the plan in memory.';
 COMMENT ON COLUMN mnemo.plan_signature.audience IS
     'Hash of who can see the row (owner, grantee, organisation or everyone) and of the context.';
-COMMENT ON COLUMN mnemo.plan_signature.context IS 'What the plan depends on; NULL for nothing.';
+COMMENT ON COLUMN mnemo.plan_signature.context IS
+    'What the plan depends on; NULL for nothing. Of what not to do a text of its own, longer than '
+    'any that a caller can name.';
 COMMENT ON COLUMN mnemo.plan_signature.signature IS 'Sorted tokens of the query.';
 COMMENT ON COLUMN mnemo.plan_signature.size IS 'Number of tokens.';
 COMMENT ON COLUMN mnemo.plan_signature.digest IS 'Hash of the signature.';
@@ -4363,6 +4376,7 @@ ALTER TABLE mnemo.plan_signature
     ALTER COLUMN guard_names SET STATISTICS 0;
 ALTER INDEX mnemo.plan_signature_digest_idx ALTER COLUMN 1 SET STATISTICS 0;
 ALTER INDEX mnemo.plan_signature_guard_idx ALTER COLUMN 1 SET STATISTICS 0;
+ALTER INDEX mnemo.plan_signature_failure_idx ALTER COLUMN 1 SET STATISTICS 0;
 
 -- part: 259_vector_models.sql
 CREATE TABLE mnemo.vector_model (
@@ -4430,7 +4444,8 @@ SELECT m.id,
            AS signature_size,
        m.quarantined,
        m.deleted_at,
-       m.content_hash
+       m.content_hash,
+       m.metadata #>> '{experience_plan,reason}' AS reason
   FROM mnemo.memory AS m
  WHERE m.tags @> ARRAY['__experience_plan__'];
 COMMENT ON VIEW mnemo._plan IS
@@ -4459,6 +4474,7 @@ COMMENT ON COLUMN mnemo._plan.signature_size IS 'As in mnemo.plan.';
 COMMENT ON COLUMN mnemo._plan.quarantined IS 'As in mnemo.plan.';
 COMMENT ON COLUMN mnemo._plan.deleted_at IS 'As in mnemo.plan.';
 COMMENT ON COLUMN mnemo._plan.content_hash IS 'As in mnemo.plan.';
+COMMENT ON COLUMN mnemo._plan.reason IS 'As in mnemo.plan.';
 
 CREATE FUNCTION mnemo._plan_of(
     p_org_id text,
@@ -6339,6 +6355,8 @@ BEGIN
         SELECT k.key INTO v_key
           FROM jsonb_object_keys(p_changes) AS k(key)
          WHERE k.key NOT IN ('tags', 'ttl', 'scope', 'embedding', 'model')
+            -- What not to do is matched by words alone.
+            OR k.key IN ('embedding', 'model') AND mnemo._is_failure(p_record)
          ORDER BY k.key
          LIMIT 1;
         IF FOUND THEN
@@ -9343,6 +9361,16 @@ COMMENT ON FUNCTION mnemo._visible_among(uuid[], text, text, timestamptz) IS
 -- sees by delegations stands in the lists of others, so it reads those too, and takes from them what
 -- was delegated.
 
+CREATE FUNCTION mnemo._failure_context(
+    p_context text
+)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+-- Longer than a caller may name one, so that no call recalls a failure as a plan.
+RETURN repeat('!', 257) || coalesce('=' || p_context, '');
+COMMENT ON FUNCTION mnemo._failure_context(text) IS
+    'The context in which failures of a context are matched: one that no caller can name.';
+
 CREATE FUNCTION mnemo._audience(
     p_kind text,
     p_org_id text,
@@ -9353,10 +9381,14 @@ RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 -- A space cannot stand in a name, so different parts never give the same text.
 RETURN mnemo._hash64(p_kind || coalesce(' ' || p_org_id, '') || coalesce(' ' || p_agent_id, ''))
-    # CASE WHEN p_context IS NULL THEN 0 ELSE mnemo._hash64('context ' || p_context) END;
+    # CASE WHEN p_context IS NULL THEN 0
+        WHEN length(p_context) <= 256 THEN mnemo._hash64('context ' || p_context)
+        WHEN length(p_context) = 257 THEN mnemo._failure_mask()
+        ELSE mnemo._hash64('context ' || substr(p_context, 259)) # mnemo._failure_mask() END;
 COMMENT ON FUNCTION mnemo._audience(text, text, text, text) IS
     'The hash of those who see a plan: owner (organisation, agent), grantee (organisation, agent), '
-    'public (organisation) or global; with the context mixed in.';
+    'public (organisation) or global; with the context mixed in, and in those of failures what sets '
+    'them apart.';
 
 CREATE FUNCTION mnemo._delegated(
     p_record mnemo.memory,
@@ -16798,16 +16830,6 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (p_record).metadata -> 'experience_plan';
 COMMENT ON FUNCTION mnemo._payload(mnemo.memory) IS 'The payload of a plan; NULL for a memory.';
 
-CREATE FUNCTION mnemo._failure_context(
-    p_context text
-)
-RETURNS text
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
--- Longer than a caller may name one, so that no call recalls a failure as a plan.
-RETURN repeat('!', 257) || coalesce('=' || p_context, '');
-COMMENT ON FUNCTION mnemo._failure_context(text) IS
-    'The context in which failures of a context are matched: one that no caller can name.';
-
 CREATE FUNCTION mnemo._is_failure(
     p_record mnemo.memory
 )
@@ -17333,6 +17355,22 @@ COMMENT ON TYPE mnemo._recall_input IS
     'else NULL; stale is refuse or include; embedding NULL: by words alone; retire: '
     'plans whose endurance is below it are retired.';
 
+CREATE TYPE mnemo._best_answer AS (
+    id uuid,
+    query text,
+    steps text[],
+    details jsonb,
+    chunk_ids text[],
+    outcome_score double precision,
+    owner_agent_id text,
+    scope text,
+    created_at timestamptz,
+    warned boolean
+);
+COMMENT ON TYPE mnemo._best_answer IS
+    'What a recall shows of a plan, and whether anybody among its audiences remembered what not to '
+    'do.';
+
 CREATE FUNCTION mnemo._probe(
     p_call mnemo._recall_input,
     p_threshold double precision,
@@ -17470,7 +17508,7 @@ CREATE FUNCTION mnemo._best_identical(
     p_call mnemo._recall_input,
     p_fresh boolean
 )
-RETURNS mnemo._plan_answer
+RETURNS mnemo._best_answer
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 -- One plan for all arguments, as planning would cost more than the look-up; good for any number of
@@ -17481,10 +17519,18 @@ SET enable_sort = off
 SET jit = off
 AS $fn$
 DECLARE
-    v_best mnemo._plan_answer;
+    v_best mnemo._best_answer;
 BEGIN
-    SELECT p.* INTO v_best
-      FROM (
+    SELECT b.*, EXISTS (
+               SELECT
+                 FROM mnemo.plan_signature AS f
+                WHERE f.audience # mnemo._failure_mask() = ANY (p_call.audiences)
+                  AND length(f.context) > 256)
+      INTO v_best
+      FROM (SELECT) AS one
+      LEFT JOIN (
+       SELECT p.*
+       FROM (
         SELECT i.org_id, i.plan_id
           FROM (
             SELECT o.org_id, o.plan_id, o.standing, o.outcome_score, o.created_at
@@ -17504,11 +17550,12 @@ BEGIN
          ORDER BY i.org_id = '*', i.standing DESC, i.outcome_score DESC, i.created_at DESC,
                   i.plan_id DESC
          LIMIT 1
-      ) AS b
-      CROSS JOIN LATERAL mnemo._answer(b.org_id, b.plan_id) AS p;
+       ) AS i
+       CROSS JOIN LATERAL mnemo._answer(i.org_id, i.plan_id) AS p
+      ) AS b ON true;
     -- No report changes the place of a plan before one of the organisation, or whether there is one.
     IF v_best.scope = 'global' THEN
-        SELECT p.* INTO v_best
+        SELECT p.*, v_best.warned INTO v_best
           FROM unnest(mnemo._identical_global(p_call, 'off', NULL, NULL, 1, p_fresh)) AS g(plan_id)
           CROSS JOIN LATERAL mnemo._answer('*', g.plan_id) AS p;
     END IF;
@@ -17517,8 +17564,9 @@ END
 $fn$;
 COMMENT ON FUNCTION mnemo._best_identical(mnemo._recall_input, boolean) IS
     'The best plan with the same signature that the agent may read, whatever its guard, retired ones '
-    'aside, with '
-    'p_fresh among those that are not stale; NULL where there is none. Where its text is the very text asked, nothing can beat it and the guard has '
+    'aside, with p_fresh among those that are not stale; NULL where there is none. warned: whether '
+    'there are failures that it might have to be warned of. Where its text is the very text asked, '
+    'nothing can beat it and the guard has '
     'nothing to compare.';
 
 CREATE FUNCTION mnemo._identical_plans(
@@ -17883,11 +17931,12 @@ CREATE TYPE mnemo._plan_input AS (
     idempotency_key text,
     overrides jsonb,
     chunk_source text,
-    read_at timestamptz
+    read_at timestamptz,
+    reason text
 );
 COMMENT ON TYPE mnemo._plan_input IS
     'The arguments of mnemo.remember_plan, one plan, and the settings of its organisation as '
-    '_overrides gives them.';
+    '_overrides gives them; reason: why it failed, for what not to do, else NULL.';
 
 CREATE FUNCTION mnemo._mode_problem(
     p_org_id text,
@@ -18056,7 +18105,9 @@ BEGIN
     ) || CASE WHEN p_input.chunk_source <> '' THEN
         jsonb_build_object('chunk_source', p_input.chunk_source) ELSE '{}' END
     || CASE WHEN p_input.read_at IS NOT NULL THEN
-        jsonb_build_object('read_at', mnemo._micros(p_input.read_at)) ELSE '{}' END;
+        jsonb_build_object('read_at', mnemo._micros(p_input.read_at)) ELSE '{}' END
+    || CASE WHEN p_input.reason IS NOT NULL THEN
+        jsonb_build_object('reason', p_input.reason) ELSE '{}' END;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._plan_payload(mnemo._plan_input, text[], double precision) IS
@@ -18167,9 +18218,11 @@ BEGIN
         v_number := v_number + 1;
         v_answer := ROW(p_places[v_number], NULL, NULL, false, NULL, NULL);
         -- NaN is above every number in PostgreSQL and must not pass for a success.
-        IF v_input.outcome_score = 'NaN'
-           OR v_input.outcome_score
-              < mnemo._setting_in(v_input.overrides, 'success_threshold')::double precision THEN
+        IF v_input.reason IS NULL AND (
+            v_input.outcome_score = 'NaN'
+            OR v_input.outcome_score
+               < mnemo._setting_in(v_input.overrides, 'success_threshold')::double precision
+        ) THEN
             v_answer.signature := array_to_string(mnemo._signature_tokens(v_input.query), ' ');
             v_answer.status := 'below_threshold';
             v_answers := array_append(v_answers, v_answer);
@@ -18303,7 +18356,7 @@ BEGIN
         p_query, p_steps, p_chunk_ids, p_outcome_score, v_caller.agent_id,
         coalesce(p_scope, 'private'), v_caller.org_id, p_details, p_context, p_ttl, p_thread_id,
         p_source_id, p_tags, p_embedding, p_model, p_idempotency_key,
-        mnemo._overrides(v_caller.org_id), p_chunk_source, p_read_at
+        mnemo._overrides(v_caller.org_id), p_chunk_source, p_read_at, NULL
     );
     PERFORM mnemo._raise_problem(mnemo._plan_problem(v_input, v_caller.level));
     RETURN QUERY
@@ -18326,8 +18379,10 @@ COMMENT ON FUNCTION mnemo.remember_plan(
     'p_read_at: when the chunks were read; changes since then count; NULL, or a time to come: those '
     'from now on. '
     'Returns id (NULL when nothing is stored), the signature joined by spaces, stored, and status '
-    'stored, below_threshold, quarantined (kept, and held back by a rule against poisoning) or '
-    'repeated. Errors: 42501 no access, or scope global by a tenant; 55000 experience memory is off, '
+    'stored, below_threshold, quarantined (kept, and held back by a rule against poisoning), repeated '
+    'or merged: the same plan (signature, guard and p_context equal, of the same agent in the same '
+    'scope) is there already, and the better outcome''s steps are kept under its id, unless the '
+    'setting merge_plans is off. Errors: 42501 no access, or scope global by a tenant; 55000 experience memory is off, '
     'embedding given but not enabled; 22023 bad argument; 54000 over a limit; 40001 the key was used by a '
     'concurrent transaction. After DocTrace (arXiv 2606.10921).';
 
@@ -18651,6 +18706,9 @@ BEGIN
         v_record := v_folded[v_number];
         PERFORM mnemo._write_event(v_record, 'plan_merged', v_record.origin_org_id,
             v_record.agent_id, jsonb_build_object('observed', v_scores[v_number]));
+        PERFORM mnemo._report_merge(v_record, ARRAY(
+            SELECT s.score::double precision
+              FROM jsonb_array_elements_text(v_scores[v_number]) AS s(score)));
     END LOOP;
     PERFORM mnemo._rejoin_identities(p_claims);
     -- A key that this call has claimed is that of the plan which took the new one in.
@@ -18730,6 +18788,240 @@ COMMENT ON FUNCTION mnemo._store_plan_embeddings(
 ) IS
     'Stores the embeddings that came with plans which are written by now, NULL for none; what was '
     'merged gives its own where the question stayed or became its.';
+
+-- part: 644_remember_failure.sql
+CREATE FUNCTION mnemo._reason_problem(
+    p_reason text
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    IF p_reason IS NULL THEN
+        RETURN mnemo._argument('p_reason', 'p_reason must not be NULL',
+            'say what went wrong, for whoever is about to try the same');
+    END IF;
+    RETURN mnemo._texts_problem(ARRAY['p_reason'], ARRAY[p_reason], 10000);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._reason_problem(text) IS
+    'The problem of the reason of a failure: NULL, blank, over 10,000 characters; NULL for none.';
+
+CREATE FUNCTION mnemo.remember_failure(
+    p_query text,
+    p_steps text[],
+    p_reason text,
+    p_agent_id text DEFAULT NULL,
+    p_scope text DEFAULT 'private',
+    p_org_id text DEFAULT NULL,
+    p_chunk_ids text[] DEFAULT NULL,
+    p_context text DEFAULT NULL,
+    p_ttl interval DEFAULT NULL,
+    p_details jsonb DEFAULT NULL,
+    p_thread_id text DEFAULT NULL,
+    p_source_id text DEFAULT NULL,
+    p_tags text[] DEFAULT NULL,
+    p_idempotency_key text DEFAULT NULL,
+    p_chunk_source text DEFAULT NULL,
+    p_read_at timestamptz DEFAULT NULL
+)
+RETURNS TABLE (id uuid, signature text, stored boolean, status text)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 1
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_caller record;
+    v_input mnemo._plan_input;
+BEGIN
+    SELECT * INTO v_caller FROM mnemo._enter(p_agent_id, p_org_id);
+    v_input := ROW(
+        p_query, p_steps, coalesce(p_chunk_ids, '{}'), 0, v_caller.agent_id,
+        coalesce(p_scope, 'private'), v_caller.org_id, p_details, p_context, p_ttl, p_thread_id, p_source_id, p_tags, NULL, NULL,
+        p_idempotency_key, mnemo._overrides(v_caller.org_id), p_chunk_source, p_read_at, p_reason
+    );
+    PERFORM mnemo._raise_problem(mnemo._first_problem(ARRAY[
+        mnemo._plan_problem(v_input, v_caller.level), mnemo._reason_problem(p_reason)
+    ]));
+    RETURN QUERY
+    SELECT s.id, s.signature, s.stored, s.status
+      FROM mnemo._store_plans(ARRAY[v_input], NULL, 'abort') AS s;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.remember_failure(
+    text, text[], text, text, text, text, text[], text, interval, jsonb, text, text, text[], text,
+    text, timestamptz
+) IS
+    'Stores what not to do for p_query: steps that failed, and why (p_reason, up to 10,000 '
+    'characters). It is matched as plans are, by signature, guard and context, comes with '
+    'mnemo.recall_plan as a warning and from mnemo.recall_failures, and is never replayed, nor in '
+    'mnemo.list_plans. The other arguments, and access, sharing and forgetting are as with '
+    'mnemo.remember_plan; p_chunk_ids may be NULL, for none. The same steps again for the same '
+    'question are one record, with the newer reason. Returns id, the signature joined by spaces, stored, and '
+    'status stored, merged, repeated or quarantined. Errors: 42501 no access, or scope global by a '
+    'tenant; 55000 experience memory is off; 22023 bad argument; 54000 over a limit; 40001 the key '
+    'was used by a concurrent transaction.';
+
+-- part: 645_recall_failures.sql
+CREATE FUNCTION mnemo._failure_call(
+    p_call mnemo._recall_input
+)
+RETURNS mnemo._recall_input
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    p_call.context := mnemo._failure_context(p_call.context);
+    p_call.audiences := ARRAY(
+        SELECT a.audience # mnemo._failure_mask()
+          FROM unnest(p_call.audiences) WITH ORDINALITY AS a(audience, place)
+         ORDER BY a.place
+    );
+    -- Failures have no embeddings.
+    p_call.embedding := NULL;
+    RETURN p_call;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._failure_call(mnemo._recall_input) IS
+    'A call of recall_plan as one that matches what not to do.';
+
+CREATE FUNCTION mnemo._may_warn(
+    p_call mnemo._recall_input
+)
+RETURNS boolean
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+BEGIN
+    -- As in _best_identical.
+    RETURN EXISTS (
+        SELECT
+          FROM mnemo.plan_signature AS f
+         WHERE f.audience # mnemo._failure_mask() = ANY (p_call.audiences)
+           AND length(f.context) > 256
+    );
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._may_warn(mnemo._recall_input) IS
+    'Whether there are failures that the caller might have to be warned of: one look at an index '
+    'that has failures alone.';
+
+CREATE FUNCTION mnemo._failures(
+    p_call mnemo._recall_input
+)
+RETURNS TABLE (
+    rank bigint,
+    id uuid,
+    query text,
+    steps text[],
+    details jsonb,
+    chunk_ids text[],
+    reason text,
+    similarity double precision,
+    owner_agent_id text,
+    scope text,
+    created_at timestamptz,
+    stale boolean
+)
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 3
+SET search_path = pg_catalog, mnemo, pg_temp
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+BEGIN
+    RETURN QUERY
+    SELECT r.rank, m.id, m.content, p.steps, nullif(p.details, 'null'), p.chunk_ids, p.reason,
+           r.similarity, m.agent_id, m.scope, m.created_at, r.stale
+      FROM mnemo._recall(mnemo._failure_call(p_call), true) AS r
+      CROSS JOIN LATERAL (
+        SELECT k.*
+          FROM mnemo.memory AS k
+         WHERE k.org_id = r.org_id AND k.id = r.plan_id
+        OFFSET 0
+      ) AS m
+      CROSS JOIN LATERAL jsonb_to_record(m.metadata -> 'experience_plan') AS p(
+        steps text[], details jsonb, chunk_ids text[], reason text)
+     ORDER BY r.rank;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._failures(mnemo._recall_input) IS
+    'What not to do for a call of recall_plan, the nearest first, at most its row_limit.';
+
+CREATE FUNCTION mnemo._warnings(
+    p_call mnemo._recall_input
+)
+RETURNS jsonb
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+-- JSON takes a number's digits and a time's zone from these settings.
+SET extra_float_digits = 1
+SET timezone = 'UTC'
+AS $fn$
+BEGIN
+    p_call.row_limit := 3;
+    p_call.stale := 'refuse';
+    RETURN (
+        SELECT jsonb_agg(jsonb_build_object(
+                   'id', f.id, 'query', f.query, 'steps', f.steps, 'reason', f.reason,
+                   'similarity', f.similarity, 'created_at', f.created_at) ORDER BY f.rank)
+          FROM mnemo._failures(p_call) AS f
+    );
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._warnings(mnemo._recall_input) IS
+    'What not to do as recall_plan shows it: the nearest three failures that are not stale; NULL '
+    'for none.';
+
+CREATE FUNCTION mnemo.recall_failures(
+    p_query text,
+    p_agent_id text DEFAULT NULL,
+    p_org_id text DEFAULT NULL,
+    p_similarity_threshold double precision DEFAULT NULL,
+    p_guard text DEFAULT NULL,
+    p_context text DEFAULT NULL,
+    p_limit bigint DEFAULT 5,
+    p_stale text DEFAULT 'refuse'
+)
+RETURNS TABLE (
+    rank bigint,
+    id uuid,
+    query text,
+    steps text[],
+    details jsonb,
+    chunk_ids text[],
+    reason text,
+    similarity double precision,
+    owner_agent_id text,
+    scope text,
+    created_at timestamptz,
+    stale boolean
+)
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 5
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_call mnemo._recall_input := mnemo._recall_call(
+        p_query, p_agent_id, p_org_id, p_similarity_threshold, p_guard, p_context, p_limit,
+        p_stale, NULL, NULL);
+BEGIN
+    IF v_call.reason IS NULL AND mnemo._may_warn(v_call) THEN
+        RETURN QUERY SELECT f.* FROM mnemo._failures(v_call) AS f ORDER BY f.rank;
+    END IF;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.recall_failures(
+    text, text, text, double precision, text, text, bigint, text
+) IS
+    'What not to do for p_query: the best p_limit (1 to 1000) failures that mnemo.remember_failure '
+    'stored and the acting agent may read, matched by the arguments, rules and order of '
+    'mnemo.recall_plans; rank from 1, reason: why the steps failed. p_stale: refuse leaves out those '
+    'that cite a chunk which changed since, include returns them, stale says so. No rows where there '
+    'is none, and while experience memory is off. Reads only. Errors: those of mnemo.recall_plan.';
 
 -- part: 650_remember_plans.sql
 CREATE FUNCTION mnemo._element_problem(
@@ -19235,7 +19527,8 @@ RETURNS TABLE (
     candidates_considered bigint,
     reason text,
     near_miss jsonb,
-    stale boolean
+    stale boolean,
+    warnings jsonb
 )
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 1
 SECURITY DEFINER
@@ -19245,7 +19538,7 @@ DECLARE
     v_call mnemo._recall_input := mnemo._recall_call(
         p_query, p_agent_id, p_org_id, p_similarity_threshold, p_guard, p_context, 1,
         p_stale, p_embedding, p_model);
-    v_same mnemo._plan_answer;
+    v_same mnemo._best_answer;
     v_identical boolean;
 BEGIN
     stale := false;
@@ -19258,6 +19551,9 @@ BEGIN
     END IF;
     v_same := mnemo._best_identical(v_call, false);
     v_identical := v_same.id IS NOT NULL;
+    IF v_same.warned THEN
+        warnings := mnemo._warnings(v_call);
+    END IF;
     IF v_same.chunk_ids <> '{}' AND (v_same.query = p_query OR v_call.guard = 'off') THEN
         stale := mnemo._is_stale(
             CASE v_same.scope WHEN 'global' THEN '*' ELSE v_call.org_id END, v_same.id,
@@ -19271,13 +19567,14 @@ BEGIN
         RETURN QUERY
         SELECT true, v_same.id, v_same.query, v_same.steps, v_same.details, v_same.chunk_ids,
                v_same.outcome_score, 1::double precision, v_same.owner_agent_id, v_same.scope,
-               v_same.created_at, 1::bigint, 'exact'::text, NULL::jsonb, stale;
+               v_same.created_at, 1::bigint, 'exact'::text, NULL::jsonb, stale,
+               warnings;
         RETURN;
     END IF;
     RETURN QUERY
     SELECT r.plan_id IS NOT NULL, r.plan_id, p.query, p.steps, p.details, p.chunk_ids,
            p.outcome_score, r.similarity, p.owner_agent_id, p.scope, p.created_at,
-           r.candidates_considered, r.reason, r.near_miss, r.stale
+           r.candidates_considered, r.reason, r.near_miss, r.stale, warnings
       FROM mnemo._recall(v_call, v_identical) AS r
       LEFT JOIN LATERAL mnemo._answer_of(r.org_id, r.plan_id) AS p ON true;
 END
@@ -19299,6 +19596,8 @@ COMMENT ON FUNCTION mnemo.recall_plan(
     'chunks), retired (those that would do are: near_miss names the best), disabled (experience memory '
     'is off), blank_query. p_stale: refuse passes stale plans '
     'over, include lets them win like others; stale says that the hit, or the near miss, is one. '
+    'warnings: what not to do, on hits and misses: up to three failures that match p_query as plans '
+    'do, objects with id, query, steps, reason, similarity, created_at; NULL for none. '
     'p_embedding, made of p_query by p_model (NULL: the only one): where words give no hit, the plan '
     'with the nearest embedding is one from the setting semantic_threshold on, under the same guard, '
     'context and visibility; its reason is semantic, its similarity the cosine. '
@@ -19334,7 +19633,8 @@ RETURNS TABLE (
     reason text,
     near_miss jsonb,
     rank bigint,
-    stale boolean
+    stale boolean,
+    warnings jsonb
 )
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 5
 SECURITY DEFINER
@@ -19344,14 +19644,17 @@ DECLARE
     v_call mnemo._recall_input := mnemo._recall_call(
         p_query, p_agent_id, p_org_id, p_similarity_threshold, p_guard, p_context, p_limit,
         p_stale, p_embedding, p_model);
+    v_warned boolean;
 BEGIN
     IF v_call.reason IS NOT NULL THEN
         RETURN;
     END IF;
+    v_warned := mnemo._may_warn(v_call);
     RETURN QUERY
     SELECT true, r.plan_id, p.query, p.steps, p.details, p.chunk_ids, p.outcome_score,
            r.similarity, p.owner_agent_id, p.scope, p.created_at, r.candidates_considered,
-           r.reason, r.near_miss, r.rank, r.stale
+           r.reason, r.near_miss, r.rank, r.stale,
+           CASE WHEN r.rank = 1 AND v_warned THEN mnemo._warnings(v_call) END
       FROM mnemo._recall(v_call, true) AS r
       CROSS JOIN LATERAL mnemo._answer_of(r.org_id, r.plan_id) AS p
      ORDER BY r.rank;
@@ -19361,7 +19664,7 @@ COMMENT ON FUNCTION mnemo.recall_plans(
     text, text, text, double precision, text, text, bigint, text, text, text
 ) IS
     'The best p_limit (1 to 1000) plans for p_query, by the rules and in the order of '
-    'mnemo.recall_plan; rank from 1. No rows on a miss. Reads only. Errors: those of '
+    'mnemo.recall_plan; rank from 1; warnings stand in the first row. No rows on a miss. Reads only. Errors: those of '
     'mnemo.recall_plan.';
 
 -- part: 661_fold_reports.sql
@@ -20736,6 +21039,60 @@ COMMENT ON FUNCTION mnemo.unwatch_table(regclass, text, text) IS
     'triggers dropped, 0 for a table that was not watched. Errors: 42501 no access, not the owner; '
     '22023 NULL.';
 
+-- part: 669_list_failures.sql
+CREATE FUNCTION mnemo.list_failures(
+    p_limit bigint DEFAULT 50,
+    p_after uuid DEFAULT NULL,
+    p_agent_id text DEFAULT NULL,
+    p_org_id text DEFAULT NULL
+)
+RETURNS TABLE (
+    rank bigint,
+    id uuid,
+    org_id text,
+    origin_org_id text,
+    owner_agent_id text,
+    scope text,
+    query text,
+    steps text[],
+    details jsonb,
+    chunk_ids text[],
+    reason text,
+    context text,
+    tags text[],
+    thread_id text,
+    source_id text,
+    version bigint,
+    created_at timestamptz,
+    updated_at timestamptz,
+    expires_at timestamptz
+)
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 50
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_caller record;
+BEGIN
+    SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
+    PERFORM mnemo._raise_problem(mnemo._limit_problem(p_limit));
+    RETURN QUERY
+    SELECT row_number() OVER (ORDER BY v.id DESC), p.id, p.org_id, p.origin_org_id,
+           p.owner_agent_id, p.scope, p.query, p.steps, p.details, p.chunk_ids, p.reason,
+           p.context, p.tags, p.thread_id, p.source_id, p.version, p.created_at, p.updated_at,
+           p.expires_at
+      FROM mnemo._plan_page(v_caller.org_id, v_caller.agent_id, true,
+            coalesce(p_after, 'ffffffff-ffff-ffff-ffff-ffffffffffff'), p_limit,
+            statement_timestamp()) AS v
+      CROSS JOIN LATERAL mnemo._plan_of(v.org_id, v.id) AS p
+     ORDER BY v.id DESC;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.list_failures(bigint, uuid, text, text) IS
+    'What not to do that the acting agent may read, as mnemo.remember_failure stored it, newest first '
+    '(by id), the mode of experience memory aside. p_limit: 1 to 1000. p_after: id of the last row '
+    'of the page before, NULL for the first page. Errors: 42501 no access; 22023 bad limit.';
+
 -- part: 670_list_plans.sql
 CREATE FUNCTION mnemo.get_plan(
     p_id uuid,
@@ -20793,7 +21150,8 @@ BEGIN
       FROM mnemo._held(
             v_caller.org_id, v_caller.agent_id, ARRAY[p_id], statement_timestamp()) AS h
       CROSS JOIN LATERAL mnemo._plan_of(h.org_id, h.id) AS p
-      CROSS JOIN LATERAL mnemo._fare(h.org_id, h.id, v_caller.org_id) AS f;
+      CROSS JOIN LATERAL mnemo._fare(h.org_id, h.id, v_caller.org_id) AS f
+     WHERE p.reason IS NULL;
     IF NOT FOUND THEN
         PERFORM mnemo._raise_not_found('p_id', ARRAY[p_id]);
     END IF;
@@ -20804,7 +21162,92 @@ COMMENT ON FUNCTION mnemo.get_plan(uuid, text, text) IS
     'failures: what agents of its owner''s organisation and of the caller''s reported with '
     'mnemo.record_plan_outcome; last_success and last_reported_at are of the latest report, NULL for '
     'none; standing: what ranks it among plans of equal similarity, 0 to 1; retired: no recall of the '
-    'organisation replays it. Errors: 42501 no access; MN001 unknown, gone, invisible, or no plan; 22023 NULL.';
+    'organisation replays it. Errors: 42501 no access; MN001 unknown, gone, invisible, or no plan '
+    '(what not to do is none: mnemo.list_failures); 22023 NULL.';
+
+CREATE FUNCTION mnemo._plan_page(
+    p_org_id text,
+    p_agent_id text,
+    p_failures boolean,
+    p_before uuid,
+    p_limit bigint,
+    p_now timestamptz
+)
+RETURNS TABLE (org_id text, id uuid)
+LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 50
+SET search_path = pg_catalog, mnemo, pg_temp
+-- One plan for all calls: to make one costs ten times what a page does. The planner does not know
+-- what share of records are plans, and is not to sort all for a page.
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET enable_sort = off
+SET jit = off
+AS $fn$
+BEGIN
+    RETURN QUERY
+    -- The limit in each branch: each is read from its index only as far as it goes.
+    (SELECT m.org_id, m.id
+       FROM mnemo._visible_own(p_org_id, p_agent_id, p_now) AS m
+      WHERE m.tags @> ARRAY['__experience_plan__']
+        AND mnemo._is_failure(m) = p_failures AND m.id < p_before
+      ORDER BY m.id DESC
+      LIMIT p_limit)
+    UNION ALL
+    (SELECT m.org_id, m.id
+       FROM mnemo._visible_public(p_org_id, p_agent_id, p_now) AS m
+      WHERE m.tags @> ARRAY['__experience_plan__']
+        AND mnemo._is_failure(m) = p_failures AND m.id < p_before
+      ORDER BY m.id DESC
+      LIMIT p_limit)
+    UNION ALL
+    (SELECT m.org_id, m.id
+       FROM mnemo._visible_granted(p_org_id, p_agent_id, p_now) AS m
+      WHERE m.tags @> ARRAY['__experience_plan__']
+        AND mnemo._is_failure(m) = p_failures AND m.id < p_before
+      ORDER BY m.id DESC
+      LIMIT p_limit)
+    UNION ALL
+    (SELECT o.org_id, o.id
+       FROM mnemo._delegated_lists(p_org_id, p_agent_id, NULL, p_now) AS l
+      CROSS JOIN LATERAL (
+        (SELECT m.org_id, m.id
+           FROM mnemo._visible_own(p_org_id, l.giver, p_now) AS m
+          WHERE l.kind = 'owner' AND m.tags @> ARRAY['__experience_plan__']
+        AND mnemo._is_failure(m) = p_failures
+            AND m.id < p_before AND m.scope = 'shared'
+            AND EXISTS (
+                SELECT FROM mnemo._delegated(
+                    m, l.list, p_org_id, p_agent_id, NULL, p_now))
+          ORDER BY m.id DESC
+          LIMIT p_limit)
+        UNION ALL
+        (SELECT m.org_id, m.id
+           FROM mnemo.acl AS a
+          CROSS JOIN LATERAL mnemo._record(p_org_id, a.memory_id) AS m
+          WHERE l.kind = 'grantee' AND a.org_id = p_org_id AND a.agent_id = l.giver
+            AND a.permission = 'share' AND a.memory_id < p_before
+            AND m.tags @> ARRAY['__experience_plan__']
+        AND mnemo._is_failure(m) = p_failures AND mnemo._is_live(m, p_now)
+            AND EXISTS (
+                SELECT FROM mnemo._delegated(
+                    m, l.list, p_org_id, p_agent_id, NULL, p_now))
+          ORDER BY m.id DESC
+          LIMIT p_limit)
+      ) AS o)
+    UNION ALL
+    (SELECT m.org_id, m.id
+       FROM mnemo._visible_global(p_now) AS m
+      WHERE m.tags @> ARRAY['__experience_plan__']
+        AND mnemo._is_failure(m) = p_failures AND m.id < p_before
+      ORDER BY m.id DESC
+      LIMIT p_limit)
+    ORDER BY id DESC
+    LIMIT p_limit;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._plan_page(text, text, boolean, uuid, bigint, timestamptz) IS
+    'The keys of at most p_limit plans, or (p_failures) failures, that the agent may read, below an '
+    'id, from the highest down.';
 
 CREATE FUNCTION mnemo.list_plans(
     p_limit bigint DEFAULT 50,
@@ -20845,17 +21288,9 @@ RETURNS TABLE (
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 50
 SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
--- One plan for all calls: to make one costs ten times what a page does. The planner does not know
--- what share of records are plans, and is not to sort all for a page.
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET enable_sort = off
-SET jit = off
 AS $fn$
 DECLARE
     v_caller record;
-    v_now timestamptz := statement_timestamp();
-    v_before uuid := coalesce(p_after, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
     v_threshold double precision;
 BEGIN
     SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
@@ -20867,60 +21302,9 @@ BEGIN
            p.outcome_score, p.context, p.tags, p.thread_id, p.source_id, p.consolidation_state,
            p.version, p.created_at, p.updated_at, p.expires_at, f.uses, f.successes, f.failures,
            f.last_success, f.last_reported_at, f.standing, f.endurance < v_threshold
-      FROM (
-        -- The limit in each branch: each is read from its index only as far as it goes.
-        (SELECT m.org_id, m.id
-           FROM mnemo._visible_own(v_caller.org_id, v_caller.agent_id, v_now) AS m
-          WHERE m.tags @> ARRAY['__experience_plan__'] AND m.id < v_before
-          ORDER BY m.id DESC
-          LIMIT p_limit)
-        UNION ALL
-        (SELECT m.org_id, m.id
-           FROM mnemo._visible_public(v_caller.org_id, v_caller.agent_id, v_now) AS m
-          WHERE m.tags @> ARRAY['__experience_plan__'] AND m.id < v_before
-          ORDER BY m.id DESC
-          LIMIT p_limit)
-        UNION ALL
-        (SELECT m.org_id, m.id
-           FROM mnemo._visible_granted(v_caller.org_id, v_caller.agent_id, v_now) AS m
-          WHERE m.tags @> ARRAY['__experience_plan__'] AND m.id < v_before
-          ORDER BY m.id DESC
-          LIMIT p_limit)
-        UNION ALL
-        (SELECT o.org_id, o.id
-           FROM mnemo._delegated_lists(v_caller.org_id, v_caller.agent_id, NULL, v_now) AS l
-          CROSS JOIN LATERAL (
-            (SELECT m.org_id, m.id
-               FROM mnemo._visible_own(v_caller.org_id, l.giver, v_now) AS m
-              WHERE l.kind = 'owner' AND m.tags @> ARRAY['__experience_plan__']
-                AND m.id < v_before AND m.scope = 'shared'
-                AND EXISTS (
-                    SELECT FROM mnemo._delegated(
-                        m, l.list, v_caller.org_id, v_caller.agent_id, NULL, v_now))
-              ORDER BY m.id DESC
-              LIMIT p_limit)
-            UNION ALL
-            (SELECT m.org_id, m.id
-               FROM mnemo.acl AS a
-              CROSS JOIN LATERAL mnemo._record(v_caller.org_id, a.memory_id) AS m
-              WHERE l.kind = 'grantee' AND a.org_id = v_caller.org_id AND a.agent_id = l.giver
-                AND a.permission = 'share' AND a.memory_id < v_before
-                AND m.tags @> ARRAY['__experience_plan__'] AND mnemo._is_live(m, v_now)
-                AND EXISTS (
-                    SELECT FROM mnemo._delegated(
-                        m, l.list, v_caller.org_id, v_caller.agent_id, NULL, v_now))
-              ORDER BY m.id DESC
-              LIMIT p_limit)
-          ) AS o)
-        UNION ALL
-        (SELECT m.org_id, m.id
-           FROM mnemo._visible_global(v_now) AS m
-          WHERE m.tags @> ARRAY['__experience_plan__'] AND m.id < v_before
-          ORDER BY m.id DESC
-          LIMIT p_limit)
-        ORDER BY id DESC
-        LIMIT p_limit
-      ) AS v
+      FROM mnemo._plan_page(v_caller.org_id, v_caller.agent_id, false,
+            coalesce(p_after, 'ffffffff-ffff-ffff-ffff-ffffffffffff'), p_limit,
+            statement_timestamp()) AS v
       CROSS JOIN LATERAL mnemo._plan_of(v.org_id, v.id) AS p
       CROSS JOIN LATERAL mnemo._fare(v.org_id, v.id, v_caller.org_id) AS f
      ORDER BY v.id DESC;
@@ -21501,7 +21885,8 @@ SELECT p.id,
              WHERE c.name = 'retire_threshold' AND c.org_id = p.origin_org_id),
            (SELECT c.value FROM mnemo.settings AS c
              WHERE c.name = 'retire_threshold' AND c.org_id = '*'), '0.05')::double precision
-           AS retired
+           AS retired,
+       p.reason
   FROM mnemo._plan AS p
   LEFT JOIN mnemo.plan_fare AS f
     ON f.org_id = p.org_id AND f.plan_id = p.id AND f.reporter_org_id = p.origin_org_id
@@ -21510,7 +21895,8 @@ SELECT p.id,
  WHERE mnemo._is_admin();
 COMMENT ON VIEW mnemo.plan IS
     'The plans of every organisation as typed columns, live or not. For administrators: nobody '
-    'else sees a row; applications use recall_plan, list_plans and get_plan.';
+    'else sees a row; applications use recall_plan, list_plans and get_plan. What not to do '
+    '(mnemo.remember_failure) is among them: reason is not NULL there.';
 COMMENT ON COLUMN mnemo.plan.id IS 'Id of the plan.';
 COMMENT ON COLUMN mnemo.plan.org_id IS 'Organisation that sees it; * for global plans.';
 COMMENT ON COLUMN mnemo.plan.origin_org_id IS 'Organisation that wrote it.';
@@ -21545,6 +21931,8 @@ COMMENT ON COLUMN mnemo.plan.standing IS
     'What ranks it among plans of equal similarity, 0 to 1; NULL for one that is not live.';
 COMMENT ON COLUMN mnemo.plan.retired IS
     'Whether its owner''s organisation replays it no more; NULL for one that is not live.';
+COMMENT ON COLUMN mnemo.plan.reason IS
+    'Why the steps failed, of what mnemo.remember_failure stored; NULL for plans.';
 
 -- part: 685_stats_views.sql
 -- Barriers, or a cheap function of the reader's would be run before the level is looked at. A view
@@ -21554,16 +21942,18 @@ SELECT r.org_id,
        r.origin_org_id,
        r.agent_id,
        count(*) FILTER (WHERE r.is_live AND NOT r.is_plan) AS memories,
-       count(*) FILTER (WHERE r.is_live AND r.is_plan) AS plans,
+       count(*) FILTER (WHERE r.is_live AND r.is_plan AND NOT r.is_failure) AS plans,
        count(*) FILTER (WHERE r.quarantined AND r.deleted_at IS NULL) AS quarantined,
        count(*) FILTER (WHERE r.deleted_at IS NULL AND r.expires_at <= now()) AS expired,
        count(*) FILTER (WHERE r.deleted_at IS NOT NULL) AS deleted,
        min(r.created_at) AS first_written_at,
-       max(r.created_at) AS last_written_at
+       max(r.created_at) AS last_written_at,
+       count(*) FILTER (WHERE r.is_live AND r.is_failure) AS remembered_failures
   FROM (
     SELECT m.org_id, m.origin_org_id, m.agent_id, m.quarantined, m.deleted_at, m.expires_at,
            m.created_at,
            m.tags @> ARRAY['__experience_plan__'] AS is_plan,
+           coalesce(m.metadata -> 'experience_plan' ? 'reason', false) AS is_failure,
            m.deleted_at IS NULL AND NOT m.quarantined
                AND m.consolidation_state IN ('raw', 'active', 'pending', 'consolidated')
                AND (m.expires_at IS NULL OR m.expires_at > now()) AS is_live
@@ -21584,6 +21974,7 @@ COMMENT ON COLUMN mnemo.agent_stats.expired IS 'Records past their time that swe
 COMMENT ON COLUMN mnemo.agent_stats.deleted IS 'Records that are softly deleted or redacted.';
 COMMENT ON COLUMN mnemo.agent_stats.first_written_at IS 'When the oldest was written.';
 COMMENT ON COLUMN mnemo.agent_stats.last_written_at IS 'When the newest was written.';
+COMMENT ON COLUMN mnemo.agent_stats.remembered_failures IS 'Live records of what not to do.';
 
 CREATE VIEW mnemo.stats WITH (security_barrier) AS
 SELECT a.org_id,
@@ -21598,7 +21989,8 @@ SELECT a.org_id,
        (SELECT count(*) FROM mnemo.event AS e WHERE e.org_id = a.org_id AND e.seq IS NULL)
            AS unsealed_events,
        min(a.first_written_at) AS first_written_at,
-       max(a.last_written_at) AS last_written_at
+       max(a.last_written_at) AS last_written_at,
+       sum(a.remembered_failures)::bigint AS remembered_failures
   FROM mnemo.agent_stats AS a
  GROUP BY a.org_id;
 COMMENT ON VIEW mnemo.stats IS
@@ -21616,6 +22008,7 @@ COMMENT ON COLUMN mnemo.stats.events IS 'Events of its agents.';
 COMMENT ON COLUMN mnemo.stats.unsealed_events IS 'Of these, how many no chain holds yet.';
 COMMENT ON COLUMN mnemo.stats.first_written_at IS 'When the oldest record was written.';
 COMMENT ON COLUMN mnemo.stats.last_written_at IS 'When the newest record was written.';
+COMMENT ON COLUMN mnemo.stats.remembered_failures IS 'Live records of what not to do.';
 
 -- part: 690_explain.sql
 CREATE FUNCTION mnemo._explain_candidates(
@@ -25109,7 +25502,8 @@ COMMENT ON TYPE mnemo._question IS
     'hint.';
 
 -- The numbers of slots: words by their place from 1, whom a pronoun means 9000, entities from
--- 10001, predicates from 20001, the hints 30000, records about whom the plan means 40000.
+-- 10001, predicates from 20001, the hints 30000, records about whom the plan means 40000, those
+-- about the user where he speaks of somebody 40001.
 
 CREATE FUNCTION mnemo._boosts(
     p_source_type text,
@@ -25482,6 +25876,10 @@ BEGIN
         UNION ALL
         SELECT mnemo._about_term(n.subject), 40000, 1, 0, false
           FROM name AS n WHERE n.origin <> 'hint'
+        UNION ALL
+        SELECT mnemo._about_term('user'), 40001, 1, 0, false
+         WHERE EXISTS (SELECT FROM name AS n WHERE n.origin = 'said')
+           AND EXISTS (SELECT FROM query AS q WHERE q.meant = 'user' AND q.ranking <= 3)
     ), sought AS (
         SELECT array_agg(u.slot ORDER BY u.slot) FILTER (WHERE u.asks) AS slots, u.ranking
           FROM usage AS u
@@ -25712,6 +26110,7 @@ BEGIN
         WINDOW w AS (PARTITION BY u.ranking)
     ), whole AS MATERIALIZED (
         SELECT h.org_id, h.id, bool_or(h.slot = 40000) AS own, bool_or(h.slot = 30000) AS hinted,
+               bool_or(h.slot = 40001) AS mine,
                bool_or(h.slot = ANY (p_asked.persons) AND h.evidence > 0) AS named
           FROM hit AS h
          GROUP BY h.org_id, h.id
@@ -25719,6 +26118,8 @@ BEGIN
         SELECT r.org_id, r.id, r.ranking, w.hinted,
                mnemo._round_score(r.score * CASE
                     WHEN r.ranking > 4 OR NOT p_asked.preferred THEN 1
+                    -- What the user has to do with somebody who is named.
+                    WHEN w.mine AND w.named THEN v_rules.own_factor * v_rules.own_factor
                     WHEN w.own THEN v_rules.own_factor
                     WHEN w.named THEN 1
                     ELSE v_rules.other_factor END) AS score,

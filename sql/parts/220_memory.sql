@@ -10,6 +10,7 @@ RETURN coalesce(
     AND jsonb_typeof(p_payload -> 'chunk_ids') = 'array'
     AND jsonb_typeof(p_payload -> 'outcome_score') = 'number'
     AND jsonb_typeof(coalesce(p_payload -> 'context', 'null')) IN ('string', 'null')
+    AND jsonb_typeof(coalesce(p_payload -> 'reason', '""')) = 'string'
     AND jsonb_array_length(p_payload -> 'signature_tokens') > 0
     AND NOT p_payload @? 'strict $.signature_tokens[*] ? (@.type() != "string")'
     AND NOT p_payload @? 'strict $.steps[*] ? (@.type() != "string")'
@@ -17,8 +18,9 @@ RETURN coalesce(
     false
 );
 COMMENT ON FUNCTION mnemo._is_plan_payload(jsonb) IS
-    'Whether the JSON value can be replayed as a plan: an object with query, signature_tokens, '
-    'steps, chunk_ids and outcome_score of the right types; false for NULL.';
+    'Whether the JSON value is the payload of a plan: an object with query, signature_tokens, '
+    'steps, chunk_ids and outcome_score of the right types, for what not to do also with the reason; '
+    'false for NULL.';
 
 CREATE TABLE mnemo.memory (
     org_id text NOT NULL,

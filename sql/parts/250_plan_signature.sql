@@ -1,3 +1,9 @@
+CREATE FUNCTION mnemo._failure_mask() RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN mnemo._hash64('what not to do');
+COMMENT ON FUNCTION mnemo._failure_mask() IS
+    'What turns the audiences of a context into those of the failures of that context, by XOR.';
+
 CREATE TABLE mnemo.plan_signature (
     org_id text NOT NULL,
     plan_id uuid NOT NULL,
@@ -34,6 +40,9 @@ CREATE INDEX plan_signature_guard_idx ON mnemo.plan_signature
 -- A pending list would be searched row by row by every recall and flushed inside somebody's call.
 CREATE INDEX plan_signature_keys_idx ON mnemo.plan_signature USING gin (keys)
     WITH (fastupdate = off);
+-- Failures, see _failure_context: few, so that asking whether there are any costs next to nothing.
+CREATE INDEX plan_signature_failure_idx ON mnemo.plan_signature
+    ((audience # mnemo._failure_mask())) WHERE length(context) > 256;
 COMMENT ON TABLE mnemo.plan_signature IS
     'What recall matches on: one row for each live plan and audience, derived from the payload in '
     'memory.metadata. A grant adds a row for its agent, so that a caller always probes the same '
@@ -42,7 +51,9 @@ COMMENT ON COLUMN mnemo.plan_signature.org_id IS 'org_id of the plan.';
 COMMENT ON COLUMN mnemo.plan_signature.plan_id IS 'Id of the plan in memory.';
 COMMENT ON COLUMN mnemo.plan_signature.audience IS
     'Hash of who can see the row (owner, grantee, organisation or everyone) and of the context.';
-COMMENT ON COLUMN mnemo.plan_signature.context IS 'What the plan depends on; NULL for nothing.';
+COMMENT ON COLUMN mnemo.plan_signature.context IS
+    'What the plan depends on; NULL for nothing. Of what not to do a text of its own, longer than '
+    'any that a caller can name.';
 COMMENT ON COLUMN mnemo.plan_signature.signature IS 'Sorted tokens of the query.';
 COMMENT ON COLUMN mnemo.plan_signature.size IS 'Number of tokens.';
 COMMENT ON COLUMN mnemo.plan_signature.digest IS 'Hash of the signature.';
@@ -80,3 +91,4 @@ ALTER TABLE mnemo.plan_signature
     ALTER COLUMN guard_names SET STATISTICS 0;
 ALTER INDEX mnemo.plan_signature_digest_idx ALTER COLUMN 1 SET STATISTICS 0;
 ALTER INDEX mnemo.plan_signature_guard_idx ALTER COLUMN 1 SET STATISTICS 0;
+ALTER INDEX mnemo.plan_signature_failure_idx ALTER COLUMN 1 SET STATISTICS 0;

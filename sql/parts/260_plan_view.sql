@@ -27,7 +27,8 @@ SELECT m.id,
            AS signature_size,
        m.quarantined,
        m.deleted_at,
-       m.content_hash
+       m.content_hash,
+       m.metadata #>> '{experience_plan,reason}' AS reason
   FROM mnemo.memory AS m
  WHERE m.tags @> ARRAY['__experience_plan__'];
 COMMENT ON VIEW mnemo._plan IS
@@ -56,6 +57,7 @@ COMMENT ON COLUMN mnemo._plan.signature_size IS 'As in mnemo.plan.';
 COMMENT ON COLUMN mnemo._plan.quarantined IS 'As in mnemo.plan.';
 COMMENT ON COLUMN mnemo._plan.deleted_at IS 'As in mnemo.plan.';
 COMMENT ON COLUMN mnemo._plan.content_hash IS 'As in mnemo.plan.';
+COMMENT ON COLUMN mnemo._plan.reason IS 'As in mnemo.plan.';
 
 CREATE FUNCTION mnemo._plan_of(
     p_org_id text,

@@ -95,6 +95,8 @@ BEGIN
         SELECT k.key INTO v_key
           FROM jsonb_object_keys(p_changes) AS k(key)
          WHERE k.key NOT IN ('tags', 'ttl', 'scope', 'embedding', 'model')
+            -- What not to do is matched by words alone.
+            OR k.key IN ('embedding', 'model') AND mnemo._is_failure(p_record)
          ORDER BY k.key
          LIMIT 1;
         IF FOUND THEN

@@ -2,6 +2,16 @@
 -- sees by delegations stands in the lists of others, so it reads those too, and takes from them what
 -- was delegated.
 
+CREATE FUNCTION mnemo._failure_context(
+    p_context text
+)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+-- Longer than a caller may name one, so that no call recalls a failure as a plan.
+RETURN repeat('!', 257) || coalesce('=' || p_context, '');
+COMMENT ON FUNCTION mnemo._failure_context(text) IS
+    'The context in which failures of a context are matched: one that no caller can name.';
+
 CREATE FUNCTION mnemo._audience(
     p_kind text,
     p_org_id text,
@@ -12,10 +22,14 @@ RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 -- A space cannot stand in a name, so different parts never give the same text.
 RETURN mnemo._hash64(p_kind || coalesce(' ' || p_org_id, '') || coalesce(' ' || p_agent_id, ''))
-    # CASE WHEN p_context IS NULL THEN 0 ELSE mnemo._hash64('context ' || p_context) END;
+    # CASE WHEN p_context IS NULL THEN 0
+        WHEN length(p_context) <= 256 THEN mnemo._hash64('context ' || p_context)
+        WHEN length(p_context) = 257 THEN mnemo._failure_mask()
+        ELSE mnemo._hash64('context ' || substr(p_context, 259)) # mnemo._failure_mask() END;
 COMMENT ON FUNCTION mnemo._audience(text, text, text, text) IS
     'The hash of those who see a plan: owner (organisation, agent), grantee (organisation, agent), '
-    'public (organisation) or global; with the context mixed in.';
+    'public (organisation) or global; with the context mixed in, and in those of failures what sets '
+    'them apart.';
 
 CREATE FUNCTION mnemo._delegated(
     p_record mnemo.memory,

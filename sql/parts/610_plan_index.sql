@@ -36,16 +36,6 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (p_record).metadata -> 'experience_plan';
 COMMENT ON FUNCTION mnemo._payload(mnemo.memory) IS 'The payload of a plan; NULL for a memory.';
 
-CREATE FUNCTION mnemo._failure_context(
-    p_context text
-)
-RETURNS text
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
--- Longer than a caller may name one, so that no call recalls a failure as a plan.
-RETURN repeat('!', 257) || coalesce('=' || p_context, '');
-COMMENT ON FUNCTION mnemo._failure_context(text) IS
-    'The context in which failures of a context are matched: one that no caller can name.';
-
 CREATE FUNCTION mnemo._is_failure(
     p_record mnemo.memory
 )

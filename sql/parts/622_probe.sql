@@ -26,6 +26,22 @@ COMMENT ON TYPE mnemo._recall_input IS
     'else NULL; stale is refuse or include; embedding NULL: by words alone; retire: '
     'plans whose endurance is below it are retired.';
 
+CREATE TYPE mnemo._best_answer AS (
+    id uuid,
+    query text,
+    steps text[],
+    details jsonb,
+    chunk_ids text[],
+    outcome_score double precision,
+    owner_agent_id text,
+    scope text,
+    created_at timestamptz,
+    warned boolean
+);
+COMMENT ON TYPE mnemo._best_answer IS
+    'What a recall shows of a plan, and whether anybody among its audiences remembered what not to '
+    'do.';
+
 CREATE FUNCTION mnemo._probe(
     p_call mnemo._recall_input,
     p_threshold double precision,

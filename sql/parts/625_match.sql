@@ -2,7 +2,7 @@ CREATE FUNCTION mnemo._best_identical(
     p_call mnemo._recall_input,
     p_fresh boolean
 )
-RETURNS mnemo._plan_answer
+RETURNS mnemo._best_answer
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 -- One plan for all arguments, as planning would cost more than the look-up; good for any number of
@@ -13,10 +13,18 @@ SET enable_sort = off
 SET jit = off
 AS $fn$
 DECLARE
-    v_best mnemo._plan_answer;
+    v_best mnemo._best_answer;
 BEGIN
-    SELECT p.* INTO v_best
-      FROM (
+    SELECT b.*, EXISTS (
+               SELECT
+                 FROM mnemo.plan_signature AS f
+                WHERE f.audience # mnemo._failure_mask() = ANY (p_call.audiences)
+                  AND length(f.context) > 256)
+      INTO v_best
+      FROM (SELECT) AS one
+      LEFT JOIN (
+       SELECT p.*
+       FROM (
         SELECT i.org_id, i.plan_id
           FROM (
             SELECT o.org_id, o.plan_id, o.standing, o.outcome_score, o.created_at
@@ -36,11 +44,12 @@ BEGIN
          ORDER BY i.org_id = '*', i.standing DESC, i.outcome_score DESC, i.created_at DESC,
                   i.plan_id DESC
          LIMIT 1
-      ) AS b
-      CROSS JOIN LATERAL mnemo._answer(b.org_id, b.plan_id) AS p;
+       ) AS i
+       CROSS JOIN LATERAL mnemo._answer(i.org_id, i.plan_id) AS p
+      ) AS b ON true;
     -- No report changes the place of a plan before one of the organisation, or whether there is one.
     IF v_best.scope = 'global' THEN
-        SELECT p.* INTO v_best
+        SELECT p.*, v_best.warned INTO v_best
           FROM unnest(mnemo._identical_global(p_call, 'off', NULL, NULL, 1, p_fresh)) AS g(plan_id)
           CROSS JOIN LATERAL mnemo._answer('*', g.plan_id) AS p;
     END IF;
@@ -49,8 +58,9 @@ END
 $fn$;
 COMMENT ON FUNCTION mnemo._best_identical(mnemo._recall_input, boolean) IS
     'The best plan with the same signature that the agent may read, whatever its guard, retired ones '
-    'aside, with '
-    'p_fresh among those that are not stale; NULL where there is none. Where its text is the very text asked, nothing can beat it and the guard has '
+    'aside, with p_fresh among those that are not stale; NULL where there is none. warned: whether '
+    'there are failures that it might have to be warned of. Where its text is the very text asked, '
+    'nothing can beat it and the guard has '
     'nothing to compare.';
 
 CREATE FUNCTION mnemo._identical_plans(

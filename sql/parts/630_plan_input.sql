@@ -17,11 +17,12 @@ CREATE TYPE mnemo._plan_input AS (
     idempotency_key text,
     overrides jsonb,
     chunk_source text,
-    read_at timestamptz
+    read_at timestamptz,
+    reason text
 );
 COMMENT ON TYPE mnemo._plan_input IS
     'The arguments of mnemo.remember_plan, one plan, and the settings of its organisation as '
-    '_overrides gives them.';
+    '_overrides gives them; reason: why it failed, for what not to do, else NULL.';
 
 CREATE FUNCTION mnemo._mode_problem(
     p_org_id text,
@@ -190,7 +191,9 @@ BEGIN
     ) || CASE WHEN p_input.chunk_source <> '' THEN
         jsonb_build_object('chunk_source', p_input.chunk_source) ELSE '{}' END
     || CASE WHEN p_input.read_at IS NOT NULL THEN
-        jsonb_build_object('read_at', mnemo._micros(p_input.read_at)) ELSE '{}' END;
+        jsonb_build_object('read_at', mnemo._micros(p_input.read_at)) ELSE '{}' END
+    || CASE WHEN p_input.reason IS NOT NULL THEN
+        jsonb_build_object('reason', p_input.reason) ELSE '{}' END;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._plan_payload(mnemo._plan_input, text[], double precision) IS

@@ -102,9 +102,11 @@ BEGIN
         v_number := v_number + 1;
         v_answer := ROW(p_places[v_number], NULL, NULL, false, NULL, NULL);
         -- NaN is above every number in PostgreSQL and must not pass for a success.
-        IF v_input.outcome_score = 'NaN'
-           OR v_input.outcome_score
-              < mnemo._setting_in(v_input.overrides, 'success_threshold')::double precision THEN
+        IF v_input.reason IS NULL AND (
+            v_input.outcome_score = 'NaN'
+            OR v_input.outcome_score
+               < mnemo._setting_in(v_input.overrides, 'success_threshold')::double precision
+        ) THEN
             v_answer.signature := array_to_string(mnemo._signature_tokens(v_input.query), ' ');
             v_answer.status := 'below_threshold';
             v_answers := array_append(v_answers, v_answer);
@@ -238,7 +240,7 @@ BEGIN
         p_query, p_steps, p_chunk_ids, p_outcome_score, v_caller.agent_id,
         coalesce(p_scope, 'private'), v_caller.org_id, p_details, p_context, p_ttl, p_thread_id,
         p_source_id, p_tags, p_embedding, p_model, p_idempotency_key,
-        mnemo._overrides(v_caller.org_id), p_chunk_source, p_read_at
+        mnemo._overrides(v_caller.org_id), p_chunk_source, p_read_at, NULL
     );
     PERFORM mnemo._raise_problem(mnemo._plan_problem(v_input, v_caller.level));
     RETURN QUERY
@@ -261,7 +263,9 @@ COMMENT ON FUNCTION mnemo.remember_plan(
     'p_read_at: when the chunks were read; changes since then count; NULL, or a time to come: those '
     'from now on. '
     'Returns id (NULL when nothing is stored), the signature joined by spaces, stored, and status '
-    'stored, below_threshold, quarantined (kept, and held back by a rule against poisoning) or '
-    'repeated. Errors: 42501 no access, or scope global by a tenant; 55000 experience memory is off, '
+    'stored, below_threshold, quarantined (kept, and held back by a rule against poisoning), repeated '
+    'or merged: the same plan (signature, guard and p_context equal, of the same agent in the same '
+    'scope) is there already, and the better outcome''s steps are kept under its id, unless the '
+    'setting merge_plans is off. Errors: 42501 no access, or scope global by a tenant; 55000 experience memory is off, '
     'embedding given but not enabled; 22023 bad argument; 54000 over a limit; 40001 the key was used by a '
     'concurrent transaction. After DocTrace (arXiv 2606.10921).';

@@ -146,6 +146,9 @@ BEGIN
         v_record := v_folded[v_number];
         PERFORM mnemo._write_event(v_record, 'plan_merged', v_record.origin_org_id,
             v_record.agent_id, jsonb_build_object('observed', v_scores[v_number]));
+        PERFORM mnemo._report_merge(v_record, ARRAY(
+            SELECT s.score::double precision
+              FROM jsonb_array_elements_text(v_scores[v_number]) AS s(score)));
     END LOOP;
     PERFORM mnemo._rejoin_identities(p_claims);
     -- A key that this call has claimed is that of the plan which took the new one in.

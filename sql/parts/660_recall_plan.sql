@@ -24,7 +24,8 @@ RETURNS TABLE (
     candidates_considered bigint,
     reason text,
     near_miss jsonb,
-    stale boolean
+    stale boolean,
+    warnings jsonb
 )
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 1
 SECURITY DEFINER
@@ -34,7 +35,7 @@ DECLARE
     v_call mnemo._recall_input := mnemo._recall_call(
         p_query, p_agent_id, p_org_id, p_similarity_threshold, p_guard, p_context, 1,
         p_stale, p_embedding, p_model);
-    v_same mnemo._plan_answer;
+    v_same mnemo._best_answer;
     v_identical boolean;
 BEGIN
     stale := false;
@@ -47,6 +48,9 @@ BEGIN
     END IF;
     v_same := mnemo._best_identical(v_call, false);
     v_identical := v_same.id IS NOT NULL;
+    IF v_same.warned THEN
+        warnings := mnemo._warnings(v_call);
+    END IF;
     IF v_same.chunk_ids <> '{}' AND (v_same.query = p_query OR v_call.guard = 'off') THEN
         stale := mnemo._is_stale(
             CASE v_same.scope WHEN 'global' THEN '*' ELSE v_call.org_id END, v_same.id,
@@ -60,13 +64,14 @@ BEGIN
         RETURN QUERY
         SELECT true, v_same.id, v_same.query, v_same.steps, v_same.details, v_same.chunk_ids,
                v_same.outcome_score, 1::double precision, v_same.owner_agent_id, v_same.scope,
-               v_same.created_at, 1::bigint, 'exact'::text, NULL::jsonb, stale;
+               v_same.created_at, 1::bigint, 'exact'::text, NULL::jsonb, stale,
+               warnings;
         RETURN;
     END IF;
     RETURN QUERY
     SELECT r.plan_id IS NOT NULL, r.plan_id, p.query, p.steps, p.details, p.chunk_ids,
            p.outcome_score, r.similarity, p.owner_agent_id, p.scope, p.created_at,
-           r.candidates_considered, r.reason, r.near_miss, r.stale
+           r.candidates_considered, r.reason, r.near_miss, r.stale, warnings
       FROM mnemo._recall(v_call, v_identical) AS r
       LEFT JOIN LATERAL mnemo._answer_of(r.org_id, r.plan_id) AS p ON true;
 END
@@ -88,6 +93,8 @@ COMMENT ON FUNCTION mnemo.recall_plan(
     'chunks), retired (those that would do are: near_miss names the best), disabled (experience memory '
     'is off), blank_query. p_stale: refuse passes stale plans '
     'over, include lets them win like others; stale says that the hit, or the near miss, is one. '
+    'warnings: what not to do, on hits and misses: up to three failures that match p_query as plans '
+    'do, objects with id, query, steps, reason, similarity, created_at; NULL for none. '
     'p_embedding, made of p_query by p_model (NULL: the only one): where words give no hit, the plan '
     'with the nearest embedding is one from the setting semantic_threshold on, under the same guard, '
     'context and visibility; its reason is semantic, its similarity the cosine. '
@@ -123,7 +130,8 @@ RETURNS TABLE (
     reason text,
     near_miss jsonb,
     rank bigint,
-    stale boolean
+    stale boolean,
+    warnings jsonb
 )
 LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 5
 SECURITY DEFINER
@@ -133,14 +141,17 @@ DECLARE
     v_call mnemo._recall_input := mnemo._recall_call(
         p_query, p_agent_id, p_org_id, p_similarity_threshold, p_guard, p_context, p_limit,
         p_stale, p_embedding, p_model);
+    v_warned boolean;
 BEGIN
     IF v_call.reason IS NOT NULL THEN
         RETURN;
     END IF;
+    v_warned := mnemo._may_warn(v_call);
     RETURN QUERY
     SELECT true, r.plan_id, p.query, p.steps, p.details, p.chunk_ids, p.outcome_score,
            r.similarity, p.owner_agent_id, p.scope, p.created_at, r.candidates_considered,
-           r.reason, r.near_miss, r.rank, r.stale
+           r.reason, r.near_miss, r.rank, r.stale,
+           CASE WHEN r.rank = 1 AND v_warned THEN mnemo._warnings(v_call) END
       FROM mnemo._recall(v_call, true) AS r
       CROSS JOIN LATERAL mnemo._answer_of(r.org_id, r.plan_id) AS p
      ORDER BY r.rank;
@@ -150,5 +161,5 @@ COMMENT ON FUNCTION mnemo.recall_plans(
     text, text, text, double precision, text, text, bigint, text, text, text
 ) IS
     'The best p_limit (1 to 1000) plans for p_query, by the rules and in the order of '
-    'mnemo.recall_plan; rank from 1. No rows on a miss. Reads only. Errors: those of '
+    'mnemo.recall_plan; rank from 1; warnings stand in the first row. No rows on a miss. Reads only. Errors: those of '
     'mnemo.recall_plan.';

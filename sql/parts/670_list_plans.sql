@@ -54,7 +54,8 @@ BEGIN
       FROM mnemo._held(
             v_caller.org_id, v_caller.agent_id, ARRAY[p_id], statement_timestamp()) AS h
       CROSS JOIN LATERAL mnemo._plan_of(h.org_id, h.id) AS p
-      CROSS JOIN LATERAL mnemo._fare(h.org_id, h.id, v_caller.org_id) AS f;
+      CROSS JOIN LATERAL mnemo._fare(h.org_id, h.id, v_caller.org_id) AS f
+     WHERE p.reason IS NULL;
     IF NOT FOUND THEN
         PERFORM mnemo._raise_not_found('p_id', ARRAY[p_id]);
     END IF;
@@ -65,7 +66,92 @@ COMMENT ON FUNCTION mnemo.get_plan(uuid, text, text) IS
     'failures: what agents of its owner''s organisation and of the caller''s reported with '
     'mnemo.record_plan_outcome; last_success and last_reported_at are of the latest report, NULL for '
     'none; standing: what ranks it among plans of equal similarity, 0 to 1; retired: no recall of the '
-    'organisation replays it. Errors: 42501 no access; MN001 unknown, gone, invisible, or no plan; 22023 NULL.';
+    'organisation replays it. Errors: 42501 no access; MN001 unknown, gone, invisible, or no plan '
+    '(what not to do is none: mnemo.list_failures); 22023 NULL.';
+
+CREATE FUNCTION mnemo._plan_page(
+    p_org_id text,
+    p_agent_id text,
+    p_failures boolean,
+    p_before uuid,
+    p_limit bigint,
+    p_now timestamptz
+)
+RETURNS TABLE (org_id text, id uuid)
+LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 50
+SET search_path = pg_catalog, mnemo, pg_temp
+-- One plan for all calls: to make one costs ten times what a page does. The planner does not know
+-- what share of records are plans, and is not to sort all for a page.
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET enable_sort = off
+SET jit = off
+AS $fn$
+BEGIN
+    RETURN QUERY
+    -- The limit in each branch: each is read from its index only as far as it goes.
+    (SELECT m.org_id, m.id
+       FROM mnemo._visible_own(p_org_id, p_agent_id, p_now) AS m
+      WHERE m.tags @> ARRAY['__experience_plan__']
+        AND mnemo._is_failure(m) = p_failures AND m.id < p_before
+      ORDER BY m.id DESC
+      LIMIT p_limit)
+    UNION ALL
+    (SELECT m.org_id, m.id
+       FROM mnemo._visible_public(p_org_id, p_agent_id, p_now) AS m
+      WHERE m.tags @> ARRAY['__experience_plan__']
+        AND mnemo._is_failure(m) = p_failures AND m.id < p_before
+      ORDER BY m.id DESC
+      LIMIT p_limit)
+    UNION ALL
+    (SELECT m.org_id, m.id
+       FROM mnemo._visible_granted(p_org_id, p_agent_id, p_now) AS m
+      WHERE m.tags @> ARRAY['__experience_plan__']
+        AND mnemo._is_failure(m) = p_failures AND m.id < p_before
+      ORDER BY m.id DESC
+      LIMIT p_limit)
+    UNION ALL
+    (SELECT o.org_id, o.id
+       FROM mnemo._delegated_lists(p_org_id, p_agent_id, NULL, p_now) AS l
+      CROSS JOIN LATERAL (
+        (SELECT m.org_id, m.id
+           FROM mnemo._visible_own(p_org_id, l.giver, p_now) AS m
+          WHERE l.kind = 'owner' AND m.tags @> ARRAY['__experience_plan__']
+        AND mnemo._is_failure(m) = p_failures
+            AND m.id < p_before AND m.scope = 'shared'
+            AND EXISTS (
+                SELECT FROM mnemo._delegated(
+                    m, l.list, p_org_id, p_agent_id, NULL, p_now))
+          ORDER BY m.id DESC
+          LIMIT p_limit)
+        UNION ALL
+        (SELECT m.org_id, m.id
+           FROM mnemo.acl AS a
+          CROSS JOIN LATERAL mnemo._record(p_org_id, a.memory_id) AS m
+          WHERE l.kind = 'grantee' AND a.org_id = p_org_id AND a.agent_id = l.giver
+            AND a.permission = 'share' AND a.memory_id < p_before
+            AND m.tags @> ARRAY['__experience_plan__']
+        AND mnemo._is_failure(m) = p_failures AND mnemo._is_live(m, p_now)
+            AND EXISTS (
+                SELECT FROM mnemo._delegated(
+                    m, l.list, p_org_id, p_agent_id, NULL, p_now))
+          ORDER BY m.id DESC
+          LIMIT p_limit)
+      ) AS o)
+    UNION ALL
+    (SELECT m.org_id, m.id
+       FROM mnemo._visible_global(p_now) AS m
+      WHERE m.tags @> ARRAY['__experience_plan__']
+        AND mnemo._is_failure(m) = p_failures AND m.id < p_before
+      ORDER BY m.id DESC
+      LIMIT p_limit)
+    ORDER BY id DESC
+    LIMIT p_limit;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._plan_page(text, text, boolean, uuid, bigint, timestamptz) IS
+    'The keys of at most p_limit plans, or (p_failures) failures, that the agent may read, below an '
+    'id, from the highest down.';
 
 CREATE FUNCTION mnemo.list_plans(
     p_limit bigint DEFAULT 50,
@@ -106,17 +192,9 @@ RETURNS TABLE (
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 50
 SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
--- One plan for all calls: to make one costs ten times what a page does. The planner does not know
--- what share of records are plans, and is not to sort all for a page.
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET enable_sort = off
-SET jit = off
 AS $fn$
 DECLARE
     v_caller record;
-    v_now timestamptz := statement_timestamp();
-    v_before uuid := coalesce(p_after, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
     v_threshold double precision;
 BEGIN
     SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
@@ -128,60 +206,9 @@ BEGIN
            p.outcome_score, p.context, p.tags, p.thread_id, p.source_id, p.consolidation_state,
            p.version, p.created_at, p.updated_at, p.expires_at, f.uses, f.successes, f.failures,
            f.last_success, f.last_reported_at, f.standing, f.endurance < v_threshold
-      FROM (
-        -- The limit in each branch: each is read from its index only as far as it goes.
-        (SELECT m.org_id, m.id
-           FROM mnemo._visible_own(v_caller.org_id, v_caller.agent_id, v_now) AS m
-          WHERE m.tags @> ARRAY['__experience_plan__'] AND m.id < v_before
-          ORDER BY m.id DESC
-          LIMIT p_limit)
-        UNION ALL
-        (SELECT m.org_id, m.id
-           FROM mnemo._visible_public(v_caller.org_id, v_caller.agent_id, v_now) AS m
-          WHERE m.tags @> ARRAY['__experience_plan__'] AND m.id < v_before
-          ORDER BY m.id DESC
-          LIMIT p_limit)
-        UNION ALL
-        (SELECT m.org_id, m.id
-           FROM mnemo._visible_granted(v_caller.org_id, v_caller.agent_id, v_now) AS m
-          WHERE m.tags @> ARRAY['__experience_plan__'] AND m.id < v_before
-          ORDER BY m.id DESC
-          LIMIT p_limit)
-        UNION ALL
-        (SELECT o.org_id, o.id
-           FROM mnemo._delegated_lists(v_caller.org_id, v_caller.agent_id, NULL, v_now) AS l
-          CROSS JOIN LATERAL (
-            (SELECT m.org_id, m.id
-               FROM mnemo._visible_own(v_caller.org_id, l.giver, v_now) AS m
-              WHERE l.kind = 'owner' AND m.tags @> ARRAY['__experience_plan__']
-                AND m.id < v_before AND m.scope = 'shared'
-                AND EXISTS (
-                    SELECT FROM mnemo._delegated(
-                        m, l.list, v_caller.org_id, v_caller.agent_id, NULL, v_now))
-              ORDER BY m.id DESC
-              LIMIT p_limit)
-            UNION ALL
-            (SELECT m.org_id, m.id
-               FROM mnemo.acl AS a
-              CROSS JOIN LATERAL mnemo._record(v_caller.org_id, a.memory_id) AS m
-              WHERE l.kind = 'grantee' AND a.org_id = v_caller.org_id AND a.agent_id = l.giver
-                AND a.permission = 'share' AND a.memory_id < v_before
-                AND m.tags @> ARRAY['__experience_plan__'] AND mnemo._is_live(m, v_now)
-                AND EXISTS (
-                    SELECT FROM mnemo._delegated(
-                        m, l.list, v_caller.org_id, v_caller.agent_id, NULL, v_now))
-              ORDER BY m.id DESC
-              LIMIT p_limit)
-          ) AS o)
-        UNION ALL
-        (SELECT m.org_id, m.id
-           FROM mnemo._visible_global(v_now) AS m
-          WHERE m.tags @> ARRAY['__experience_plan__'] AND m.id < v_before
-          ORDER BY m.id DESC
-          LIMIT p_limit)
-        ORDER BY id DESC
-        LIMIT p_limit
-      ) AS v
+      FROM mnemo._plan_page(v_caller.org_id, v_caller.agent_id, false,
+            coalesce(p_after, 'ffffffff-ffff-ffff-ffff-ffffffffffff'), p_limit,
+            statement_timestamp()) AS v
       CROSS JOIN LATERAL mnemo._plan_of(v.org_id, v.id) AS p
       CROSS JOIN LATERAL mnemo._fare(v.org_id, v.id, v_caller.org_id) AS f
      ORDER BY v.id DESC;

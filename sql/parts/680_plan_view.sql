@@ -48,7 +48,8 @@ SELECT p.id,
              WHERE c.name = 'retire_threshold' AND c.org_id = p.origin_org_id),
            (SELECT c.value FROM mnemo.settings AS c
              WHERE c.name = 'retire_threshold' AND c.org_id = '*'), '0.05')::double precision
-           AS retired
+           AS retired,
+       p.reason
   FROM mnemo._plan AS p
   LEFT JOIN mnemo.plan_fare AS f
     ON f.org_id = p.org_id AND f.plan_id = p.id AND f.reporter_org_id = p.origin_org_id
@@ -57,7 +58,8 @@ SELECT p.id,
  WHERE mnemo._is_admin();
 COMMENT ON VIEW mnemo.plan IS
     'The plans of every organisation as typed columns, live or not. For administrators: nobody '
-    'else sees a row; applications use recall_plan, list_plans and get_plan.';
+    'else sees a row; applications use recall_plan, list_plans and get_plan. What not to do '
+    '(mnemo.remember_failure) is among them: reason is not NULL there.';
 COMMENT ON COLUMN mnemo.plan.id IS 'Id of the plan.';
 COMMENT ON COLUMN mnemo.plan.org_id IS 'Organisation that sees it; * for global plans.';
 COMMENT ON COLUMN mnemo.plan.origin_org_id IS 'Organisation that wrote it.';
@@ -92,3 +94,5 @@ COMMENT ON COLUMN mnemo.plan.standing IS
     'What ranks it among plans of equal similarity, 0 to 1; NULL for one that is not live.';
 COMMENT ON COLUMN mnemo.plan.retired IS
     'Whether its owner''s organisation replays it no more; NULL for one that is not live.';
+COMMENT ON COLUMN mnemo.plan.reason IS
+    'Why the steps failed, of what mnemo.remember_failure stored; NULL for plans.';

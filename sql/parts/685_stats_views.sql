@@ -5,16 +5,18 @@ SELECT r.org_id,
        r.origin_org_id,
        r.agent_id,
        count(*) FILTER (WHERE r.is_live AND NOT r.is_plan) AS memories,
-       count(*) FILTER (WHERE r.is_live AND r.is_plan) AS plans,
+       count(*) FILTER (WHERE r.is_live AND r.is_plan AND NOT r.is_failure) AS plans,
        count(*) FILTER (WHERE r.quarantined AND r.deleted_at IS NULL) AS quarantined,
        count(*) FILTER (WHERE r.deleted_at IS NULL AND r.expires_at <= now()) AS expired,
        count(*) FILTER (WHERE r.deleted_at IS NOT NULL) AS deleted,
        min(r.created_at) AS first_written_at,
-       max(r.created_at) AS last_written_at
+       max(r.created_at) AS last_written_at,
+       count(*) FILTER (WHERE r.is_live AND r.is_failure) AS remembered_failures
   FROM (
     SELECT m.org_id, m.origin_org_id, m.agent_id, m.quarantined, m.deleted_at, m.expires_at,
            m.created_at,
            m.tags @> ARRAY['__experience_plan__'] AS is_plan,
+           coalesce(m.metadata -> 'experience_plan' ? 'reason', false) AS is_failure,
            m.deleted_at IS NULL AND NOT m.quarantined
                AND m.consolidation_state IN ('raw', 'active', 'pending', 'consolidated')
                AND (m.expires_at IS NULL OR m.expires_at > now()) AS is_live
@@ -35,6 +37,7 @@ COMMENT ON COLUMN mnemo.agent_stats.expired IS 'Records past their time that swe
 COMMENT ON COLUMN mnemo.agent_stats.deleted IS 'Records that are softly deleted or redacted.';
 COMMENT ON COLUMN mnemo.agent_stats.first_written_at IS 'When the oldest was written.';
 COMMENT ON COLUMN mnemo.agent_stats.last_written_at IS 'When the newest was written.';
+COMMENT ON COLUMN mnemo.agent_stats.remembered_failures IS 'Live records of what not to do.';
 
 CREATE VIEW mnemo.stats WITH (security_barrier) AS
 SELECT a.org_id,
@@ -49,7 +52,8 @@ SELECT a.org_id,
        (SELECT count(*) FROM mnemo.event AS e WHERE e.org_id = a.org_id AND e.seq IS NULL)
            AS unsealed_events,
        min(a.first_written_at) AS first_written_at,
-       max(a.last_written_at) AS last_written_at
+       max(a.last_written_at) AS last_written_at,
+       sum(a.remembered_failures)::bigint AS remembered_failures
   FROM mnemo.agent_stats AS a
  GROUP BY a.org_id;
 COMMENT ON VIEW mnemo.stats IS
@@ -67,3 +71,4 @@ COMMENT ON COLUMN mnemo.stats.events IS 'Events of its agents.';
 COMMENT ON COLUMN mnemo.stats.unsealed_events IS 'Of these, how many no chain holds yet.';
 COMMENT ON COLUMN mnemo.stats.first_written_at IS 'When the oldest record was written.';
 COMMENT ON COLUMN mnemo.stats.last_written_at IS 'When the newest record was written.';
+COMMENT ON COLUMN mnemo.stats.remembered_failures IS 'Live records of what not to do.';

@@ -163,6 +163,7 @@ def test_statistics_of_words_are_off(db: psycopg.Connection) -> None:
         "idempotency": {"org_id", "agent_id", "memory_org_id"},
         "memory": {"org_id", "origin_org_id", "agent_id", "scope", "memory_type", "source_type",
                    "consolidation_state", "kind", "status", "temporal_scope", "content_hash"},
+        "plan_identity": {"org_id"},
         "plan_signature": {"org_id", "grantee_agent_id"},
         "role_binding": {"org_id", "role_name", "agent_id"},
         "role_level": {"role_name", "level"},

@@ -26,7 +26,8 @@ PURE = {
 }  # fmt: skip
 READING = {
     "setting", "get_memories", "recall", "check_permission", "recall_plan", "recall_plans",
-    "explain_recall_plan", "get_plan", "list_plans", "plan_outcomes", "export_records", "read_events", "delegations",
+    "explain_recall_plan", "get_plan", "list_plans", "plan_outcomes", "export_records",
+    "recall_failures", "list_failures", "read_events", "delegations",
     "history", "quarantined", "poisoning_rules", "verify_chain", "export_chain", "chain_heads",
     "health", "retrieval_plan_result_key", "watch_statements", "plan_retrieval", "memory_map",
     "retrieve", "explain_retrieval",
@@ -34,12 +35,13 @@ READING = {
 # They are part of no parallel plan, because they look at embeddings: that may change settings.
 UNSAFE = {
     "recall", "recall_plan", "recall_plans", "explain_recall_plan", "retrieval_plan_result_key",
+    "recall_failures",
     "retrieve", "explain_retrieval",
 }
 WRITING = {
     "configure", "grant_access", "revoke_access", "bind_role", "unbind_role",
     "remember", "forget", "share", "unshare", "delegate", "revoke_delegation", "remember_plan",
-    "remember_plans", "import_records",
+    "remember_plans", "remember_failure", "import_records",
     "seal", "retain_events", "forget_where", "forget_subject", "sweep", "touch", "log_read",
     "update_memory", "remember_many", "release", "purge", "set_poisoning_rule",
     "remove_poisoning_rule", "enable_vectors", "disable_vectors", "refresh_models",

@@ -43,6 +43,7 @@ VALUES: dict[str, Any] = {
     "plan": Jsonb({"turn_id": 1, "generation": 0, "lexical_queries": ["reset password"]}),
     "plans": Jsonb([_PLAN, {**_PLAN, "query": "how do I change my name"}]),
     "query": QUESTION,
+    "reason": "it went wrong",
     "remember_many.records": Jsonb([{"content": "a memory of many"}, {"content": "another"}]),
     "remove_poisoning_rule.name": "silver",
     "retrieval_plan_result_key.limit": 5,
