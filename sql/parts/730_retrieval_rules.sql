@@ -71,7 +71,8 @@ COMMENT ON TYPE mnemo._question IS
     'hint.';
 
 -- The numbers of slots: words by their place from 1, whom a pronoun means 9000, entities from
--- 10001, predicates from 20001, the hints 30000, records about whom the plan means 40000.
+-- 10001, predicates from 20001, the hints 30000, records about whom the plan means 40000, those
+-- about the user where he speaks of somebody 40001.
 
 CREATE FUNCTION mnemo._boosts(
     p_source_type text,

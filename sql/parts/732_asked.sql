@@ -156,6 +156,10 @@ BEGIN
         UNION ALL
         SELECT mnemo._about_term(n.subject), 40000, 1, 0, false
           FROM name AS n WHERE n.origin <> 'hint'
+        UNION ALL
+        SELECT mnemo._about_term('user'), 40001, 1, 0, false
+         WHERE EXISTS (SELECT FROM name AS n WHERE n.origin = 'said')
+           AND EXISTS (SELECT FROM query AS q WHERE q.meant = 'user' AND q.ranking <= 3)
     ), sought AS (
         SELECT array_agg(u.slot ORDER BY u.slot) FILTER (WHERE u.asks) AS slots, u.ranking
           FROM usage AS u

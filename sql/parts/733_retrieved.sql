@@ -154,6 +154,7 @@ BEGIN
         WINDOW w AS (PARTITION BY u.ranking)
     ), whole AS MATERIALIZED (
         SELECT h.org_id, h.id, bool_or(h.slot = 40000) AS own, bool_or(h.slot = 30000) AS hinted,
+               bool_or(h.slot = 40001) AS mine,
                bool_or(h.slot = ANY (p_asked.persons) AND h.evidence > 0) AS named
           FROM hit AS h
          GROUP BY h.org_id, h.id
@@ -161,6 +162,8 @@ BEGIN
         SELECT r.org_id, r.id, r.ranking, w.hinted,
                mnemo._round_score(r.score * CASE
                     WHEN r.ranking > 4 OR NOT p_asked.preferred THEN 1
+                    -- What the user has to do with somebody who is named.
+                    WHEN w.mine AND w.named THEN v_rules.own_factor * v_rules.own_factor
                     WHEN w.own THEN v_rules.own_factor
                     WHEN w.named THEN 1
                     ELSE v_rules.other_factor END) AS score,

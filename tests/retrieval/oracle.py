@@ -25,7 +25,7 @@ RULES = (
     "least_of_kind", "relative_evidence", "content_evidence", "person_alone", "other_evidence",
     "other_factor", "own_factor", "weak_factor", "about_factor",
 )  # fmt: skip
-PARTNER, ENTITY, PREDICATE, HINT, OWN = 9000, 10000, 20000, 30000, 40000
+PARTNER, ENTITY, PREDICATE, HINT, OWN, MINE = 9000, 10000, 20000, 30000, 40000, 40001
 RANKINGS = {
     1: "query_1", 2: "query_2", 3: "query_3", 4: "topics", 5: "entities", 6: "predicates",
     7: "seeded", 8: "semantic", 9: "scopes", 10: "time", 11: "query_1_hinted",
@@ -317,6 +317,8 @@ class Plan:
             answers.append((hash64(f"attribute {self.predicate}"), HINT, 1, 0, True))
         own = [hash64(f"about {s}") for s in self.subjects]
         answers += [(term, OWN, 1, 0, False) for term in own]
+        if naming and "user" in spoken:
+            answers.append((hash64("about user"), MINE, 1, 0, False))
         sought = {n: {p for p, (_, asks) in self.uses[n].items() if asks} for n in texts if n <= 3}
         self.admits = {n for n, s in sought.items()
                        if s and not any(s < o for o in sought.values())}  # fmt: skip
@@ -414,8 +416,12 @@ class Plan:
                     continue
                 score = sum(hits[p][0] * uses[p][0] for p in shared)
                 if n <= 4 and self.subjects:
-                    score *= (rules["own_factor"] if own else 1 if named
-                              else rules["other_factor"])  # fmt: skip
+                    if named and MINE in hits:
+                        score *= rules["own_factor"] ** 2
+                    elif own:
+                        score *= rules["own_factor"]
+                    elif not named:
+                        score *= rules["other_factor"]
                 asked = [p for p, (_, asks) in uses.items() if asks]
                 proof = sum(hits[p][1] for p in shared if uses[p][1]) / max(len(asked), 1)
                 beyond = any(p not in self.persons for p in asked)
