@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PYTEST_ARGS ?=
 ARGS ?=
 
-.PHONY: help demo test test-server test-core test-long bench bench-recall bench-retrieval bench-chain lint types check build dist stop clean
+.PHONY: help demo test test-server test-core test-long bench bench-recall bench-retrieval bench-semantic bench-chain lint types check build dist stop clean
 
 help: ## Show the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -55,6 +55,10 @@ bench-recall: $(VENV)/.installed ## Measure recall of memories: what it finds, h
 bench-retrieval: $(VENV)/.installed ## Measure retrieval plans: what they find, how fast (ARGS="--sizes 250,4000")
 	$(BIN)/python -m tests.bench.retrieval_quality
 	$(BIN)/python -m tests.bench.retrieval_speed $(ARGS)
+
+bench-semantic: $(VENV)/.installed ## Measure what embeddings find, of plans and of memories (ARGS="--cache DIR")
+	$(BIN)/python -m tests.bench.plan_semantic $(ARGS)
+	$(BIN)/python -m tests.bench.semantic_quality
 
 bench-chain: $(VENV)/.installed ## Measure writers beside each other, sealing and verifying
 	$(BIN)/python -m tests.bench.chain $(ARGS)

@@ -21,8 +21,8 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE p_name
     WHEN 'experience_memory' THEN 'off'
     WHEN 'similarity_threshold' THEN '0.7'
-    WHEN 'semantic_threshold' THEN '0.75'
-    WHEN 'semantic_margin' THEN '0.05'
+    WHEN 'semantic_threshold' THEN '0.74'
+    WHEN 'semantic_margin' THEN '0.06'
     WHEN 'minimum_threshold' THEN '0.3'
     WHEN 'success_threshold' THEN '0.5'
     WHEN 'guard' THEN 'strict'

@@ -111,7 +111,7 @@ COMMENT ON FUNCTION mnemo.configure(text, text, text) IS
     'Sets a setting for the database, or for one organisation when p_org_id is given; p_value NULL '
     'goes back to the default (for an organisation: to the database''s value). Returns the value '
     'in force. Settings: experience_memory (off), similarity_threshold (0.7), semantic_threshold '
-    '(0.75: least cosine of a plan that words do not find), semantic_margin (0.05: how much farther '
+    '(0.74: least cosine of a plan that words do not find), semantic_margin (0.06: how much farther '
     'a plan with other steps must be), minimum_threshold (0.3; a recall that names no threshold uses '
     'the greater of it and similarity_threshold), success_threshold (0.5), '
     'guard (strict), merge_plans (on: the same plan again is merged), default_agent_id (default), '

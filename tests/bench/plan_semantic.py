@@ -28,7 +28,7 @@ from tests.support.installs import install
 from tests.support.server import Server
 
 GUARDS = ("off", "meaning", "strict")
-THRESHOLDS = (0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
+THRESHOLDS = (0.7, 0.74, 0.8, 0.85, 0.9, 0.95)
 WORDS = 0.7
 _ORG = "clinc"
 

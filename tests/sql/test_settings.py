@@ -14,8 +14,8 @@ from tests.support.installs import install
 from tests.support.server import Server
 
 DEFAULTS = {
-    "experience_memory": "off", "similarity_threshold": "0.7", "semantic_threshold": "0.75",
-    "semantic_margin": "0.05", "minimum_threshold": "0.3",
+    "experience_memory": "off", "similarity_threshold": "0.7", "semantic_threshold": "0.74",
+    "semantic_margin": "0.06", "minimum_threshold": "0.3",
     "success_threshold": "0.5", "guard": "strict", "default_agent_id": "default",
     "default_org_id": "default", "merge_plans": "on", "purge_after": "30 days",
     "retire_threshold": "0.05", "plan_ttl": "none", "max_plans_per_agent": "none",
