@@ -290,6 +290,7 @@ class Mnemo:
     remember_plans = _method(statements.remember_plans)
     recall_plan = _method(statements.recall_plan)
     recall_plans = _method(statements.recall_plans)
+    duplicate_plans = _method(statements.duplicate_plans)
     remember_failure = _method(statements.remember_failure)
     recall_failures = _method(statements.recall_failures)
     list_failures = _method(statements.list_failures)

@@ -30,6 +30,7 @@ from mnemo_pg.types import (
     ChainLine,
     ChainVerification,
     Delegation,
+    DuplicatePlans,
     Erased,
     Event,
     EventType,
@@ -218,6 +219,7 @@ _judged = _one(Judged)
 _rules = _many(PoisoningRule)
 _match = _one(PlanMatch)
 _failures = _many(FailureMatch)
+_duplicates = _many(DuplicatePlans)
 _failure_list = _many(Failure)
 _matches = _many(PlanMatch)
 _explanations = _many(PlanExplanation)
@@ -1412,6 +1414,31 @@ def recall_plans(
         " ORDER BY rank",
         _params(locals()),
         _matches,
+    )
+
+
+def duplicate_plans(
+    *,
+    threshold: float | None = None,
+    limit: int = 100,
+    after: UUID | str | None = None,
+    after_other: UUID | str | None = None,
+    agent_id: str | None = None,
+    org_id: str | None = None,
+) -> Statement[list[DuplicatePlans]]:
+    """Pairs of the agent's own plans that are like each other, newest first.
+
+    `threshold` is the least similarity, None the setting. `after` and `after_other` are `id` and
+    `other_id` of the last pair of the page before.
+    """
+    return Statement(
+        "SELECT rank, id, query, outcome_score, other_id, other_query, other_outcome_score,"
+        " similarity, context, guard_differences"
+        " FROM mnemo.duplicate_plans(p_threshold => %(p_threshold)s, p_limit => %(p_limit)s,"
+        " p_after => %(p_after)s, p_after_other => %(p_after_other)s,"
+        " p_agent_id => %(p_agent_id)s, p_org_id => %(p_org_id)s) ORDER BY rank",
+        _params(locals()),
+        _duplicates,
     )
 
 

@@ -675,6 +675,26 @@ class PlanMatch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DuplicatePlans:
+    """Two plans of one agent that are like each other; `other_id` is the older one.
+
+    `guard_differences` says in words what the guard holds against taking one for the other; it is
+    empty where nothing does.
+    """
+
+    rank: int
+    id: UUID
+    query: str
+    outcome_score: float
+    other_id: UUID
+    other_query: str
+    other_outcome_score: float
+    similarity: float
+    context: str | None
+    guard_differences: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
     """What not to do, as `list_failures` returns it: steps that failed, and why (`reason`)."""
 

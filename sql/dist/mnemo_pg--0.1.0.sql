@@ -19023,6 +19023,217 @@ COMMENT ON FUNCTION mnemo.recall_failures(
     'that cite a chunk which changed since, include returns them, stale says so. No rows where there '
     'is none, and while experience memory is off. Reads only. Errors: those of mnemo.recall_plan.';
 
+-- part: 646_duplicate_plans.sql
+CREATE FUNCTION mnemo._duplicates_of(
+    p_plan mnemo.plan_signature,
+    p_org_id text,
+    p_agent_id text,
+    p_threshold double precision,
+    p_before uuid,
+    p_limit bigint,
+    p_now timestamptz
+)
+RETURNS TABLE (org_id text, id uuid, similarity double precision)
+LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 1
+SET search_path = pg_catalog, mnemo, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+DECLARE
+    v_call mnemo._recall_input;
+    v_probe record;
+BEGIN
+    v_call.signature := p_plan.signature;
+    v_call.audiences := ARRAY[
+        mnemo._audience('owner', p_org_id, p_agent_id, p_plan.context),
+        mnemo._audience('public', p_org_id, NULL, p_plan.context),
+        mnemo._audience('global', NULL, NULL, p_plan.context)
+    ];
+    v_probe := mnemo._probe(v_call, p_threshold, 0);
+    RETURN QUERY
+    SELECT c.org_id, c.plan_id, c.similarity
+      FROM (
+        SELECT s.org_id, s.plan_id,
+               t.shared::double precision / (s.size + p_plan.size - t.shared) AS similarity
+          FROM mnemo._similar(
+                v_probe.keys, p_org_id, v_call.audiences, p_plan.context, p_now, v_probe.sketch,
+                v_probe.long_sketch, p_plan.size, p_threshold) AS s
+          CROSS JOIN LATERAL (
+            SELECT mnemo._shared_tokens(s.signature, p_plan.signature) AS shared OFFSET 0
+          ) AS t
+         WHERE s.plan_id < p_before
+      ) AS c
+      CROSS JOIN LATERAL (
+        SELECT m.id
+          FROM mnemo.memory AS m
+         WHERE m.org_id = c.org_id AND m.id = c.plan_id AND m.origin_org_id = p_org_id
+           AND m.agent_id = p_agent_id AND mnemo._is_live(m, p_now)
+        OFFSET 0
+      ) AS o
+     WHERE c.similarity >= p_threshold
+     ORDER BY c.plan_id DESC
+     LIMIT p_limit;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._duplicates_of(
+    mnemo.plan_signature, text, text, double precision, uuid, bigint, timestamptz
+) IS
+    'The live plans of an agent for the same context with an id below p_before that are like one of '
+    'its plans, the newest first, at most p_limit: by the keys of recall, never plan by plan.';
+
+CREATE FUNCTION mnemo._own_plans(
+    p_org_id text,
+    p_agent_id text,
+    p_from uuid,
+    p_now timestamptz
+)
+RETURNS TABLE (org_id text, id uuid)
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT p.org_id, p.id
+      FROM (
+        (SELECT m.org_id, m.id
+           FROM mnemo._visible_own(p_org_id, p_agent_id, p_now) AS m
+          WHERE m.tags @> ARRAY['__experience_plan__'] AND NOT mnemo._is_failure(m)
+            AND m.id <= p_from
+          ORDER BY m.id DESC)
+        UNION ALL
+        (SELECT m.org_id, m.id
+           FROM mnemo.memory AS m
+          WHERE m.org_id = '*' AND m.origin_org_id = p_org_id AND m.agent_id = p_agent_id
+            AND m.deleted_at IS NULL AND mnemo._is_live(m, p_now)
+            AND m.tags @> ARRAY['__experience_plan__'] AND NOT mnemo._is_failure(m)
+            AND m.id <= p_from
+          ORDER BY m.id DESC)
+      ) AS p
+     ORDER BY p.id DESC;
+END;
+COMMENT ON FUNCTION mnemo._own_plans(text, text, uuid, timestamptz) IS
+    'The live plans that an agent owns, global ones too, from an id on, the newest first.';
+
+CREATE FUNCTION mnemo.duplicate_plans(
+    p_threshold double precision DEFAULT NULL,
+    p_limit bigint DEFAULT 100,
+    p_after uuid DEFAULT NULL,
+    p_after_other uuid DEFAULT NULL,
+    p_agent_id text DEFAULT NULL,
+    p_org_id text DEFAULT NULL
+)
+RETURNS TABLE (
+    rank bigint,
+    id uuid,
+    query text,
+    outcome_score double precision,
+    other_id uuid,
+    other_query text,
+    other_outcome_score double precision,
+    similarity double precision,
+    context text,
+    guard_differences text[]
+)
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED ROWS 100
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+-- The plans one after the other from their index, so that a page ends as soon as it is full.
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET enable_sort = off
+SET jit = off
+AS $fn$
+DECLARE
+    v_caller record;
+    v_settings jsonb;
+    v_guard text;
+    v_now timestamptz := statement_timestamp();
+    v_own record;
+    v_other record;
+BEGIN
+    SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
+    v_settings := mnemo._overrides(v_caller.org_id);
+    v_guard := mnemo._setting_in(v_settings, 'guard');
+    PERFORM mnemo._raise_problem(mnemo._duplicates_problem(
+        p_threshold, mnemo._setting_in(v_settings, 'minimum_threshold')::double precision,
+        p_limit, p_after, p_after_other));
+    p_threshold := coalesce(p_threshold, greatest(
+        mnemo._setting_in(v_settings, 'similarity_threshold')::double precision,
+        mnemo._setting_in(v_settings, 'minimum_threshold')::double precision));
+    rank := 0;
+    FOR v_own IN
+        SELECT s AS plan, m.content, m.importance
+          FROM mnemo._own_plans(v_caller.org_id, v_caller.agent_id,
+                coalesce(p_after, 'ffffffff-ffff-ffff-ffff-ffffffffffff'), v_now) AS o
+          JOIN mnemo.memory AS m ON m.org_id = o.org_id AND m.id = o.id
+          JOIN mnemo.plan_signature AS s
+            ON s.org_id = o.org_id AND s.plan_id = o.id AND s.grantee_agent_id IS NULL
+         ORDER BY o.id DESC
+    LOOP
+        id := (v_own.plan).plan_id;
+        query := v_own.content;
+        outcome_score := v_own.importance;
+        context := (v_own.plan).context;
+        FOR v_other IN
+            SELECT d.id, d.similarity, m.content, m.importance
+              FROM mnemo._duplicates_of(v_own.plan, v_caller.org_id, v_caller.agent_id,
+                    p_threshold, CASE id WHEN p_after THEN p_after_other ELSE id END,
+                    p_limit - rank, v_now) AS d
+              JOIN mnemo.memory AS m ON m.org_id = d.org_id AND m.id = d.id
+             ORDER BY d.id DESC
+        LOOP
+            rank := rank + 1;
+            other_id := v_other.id;
+            other_query := v_other.content;
+            other_outcome_score := v_other.importance;
+            similarity := v_other.similarity;
+            guard_differences := mnemo._guard_differences(query, other_query, v_guard);
+            RETURN NEXT;
+        END LOOP;
+        EXIT WHEN rank >= p_limit;
+    END LOOP;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.duplicate_plans(
+    double precision, bigint, uuid, uuid, text, text
+) IS
+    'Pairs of the acting agent''s own live plans that are like each other: the same context, and a '
+    'similarity of at least p_threshold (NULL: the setting similarity_threshold; from '
+    'minimum_threshold to 1), each pair once, other_id being the older. guard_differences: what the '
+    'guard of the organisation holds against taking one for the other, in words; empty where it '
+    'agrees. In the order of id and other_id, the newest first, the mode of experience memory aside. '
+    'Found by the index of recall, a look for each plan. p_limit: 1 to 1000. p_after and '
+    'p_after_other: id and other_id of the last row of the page before, NULL for the first page. '
+    'Errors: 42501 no access; 22023 bad threshold or limit, one of the two ids without the other.';
+
+CREATE FUNCTION mnemo._duplicates_problem(
+    p_threshold double precision,
+    p_minimum double precision,
+    p_limit bigint,
+    p_after uuid,
+    p_after_other uuid
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    IF (p_threshold BETWEEN p_minimum AND 1) IS FALSE THEN
+        RETURN mnemo._argument('p_threshold',
+            format('p_threshold must be from %s to 1; got %s', p_minimum, p_threshold),
+            'leave it out for the setting similarity_threshold');
+    ELSIF (p_after IS NULL) <> (p_after_other IS NULL) THEN
+        RETURN mnemo._argument(
+            CASE WHEN p_after IS NULL THEN 'p_after' ELSE 'p_after_other' END,
+            'p_after and p_after_other must be given together',
+            'pass id and other_id of the last row of the page before');
+    END IF;
+    RETURN mnemo._limit_problem(p_limit);
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._duplicates_problem(
+    double precision, double precision, bigint, uuid, uuid
+) IS
+    'The first problem of the arguments of mnemo.duplicate_plans; NULL for none.';
+
 -- part: 650_remember_plans.sql
 CREATE FUNCTION mnemo._element_problem(
     p_element jsonb
@@ -23570,53 +23781,76 @@ COMMENT ON FUNCTION mnemo._planner_runs(text) IS
 -- Time words, resolved against a given now in UTC. A window holds its first instant and ends before
 -- its last; weeks begin on Monday.
 
-CREATE FUNCTION mnemo._time_patterns()
-RETURNS TABLE (place integer, form text, pattern text)
-LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 16
-BEGIN ATOMIC
-    SELECT f.place, f.form,
-           ' ' || replace(replace(replace(replace(replace(f.pattern,
-               '{edge}', '(?:(since|until|till|before|after) )?(?:the )?'),
-               '{number}', '([0-9]{1,4}|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven'
-                   '|twelve|(?:a )?couple(?: of)?|(?:a )?few|several)'),
-               '{unit}', '(minute|hour|day|week|fortnight|month|year)s?'),
-               '{month}', '(january|february|march|april|may|june|july|august|september|october'
-                   '|november|december|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)'),
-               '{weekday}', '(monday|tuesday|wednesday|thursday|friday|saturday|sunday|mon'
-                   '|tues?|wed|thu|thurs?|fri)')
-           || '(?= )'
-      FROM (VALUES
-        -- In each the first group is the edge; of those that begin at one word the first counts.
-        (1, 'date', '{edge}(?:on )?([0-9]{4}) ([0-9]{2}) ([0-9]{2})'),
-        (2, 'day_month', '{edge}(?:on )?(?:the )?([0-9]{1,2})(?:st|nd|rd|th)? (?:of )?{month}'
-            '(?: ([0-9]{4}))?'),
-        (3, 'month_day', '{edge}(?:on )?{month} (?:the )?([0-9]{1,2})(?:st|nd|rd|th)?'
-            '(?: ([0-9]{4}))?'),
-        (4, 'month', '{edge}(in|during|last|next|this(?! ma(?:y|rch) )) {month}(?: ([0-9]{4}))?'),
-        (5, 'month', '(since|until|till|before|after)( ){month}(?: ([0-9]{4}))?'),
-        (6, 'month', '{edge}(){month} ([0-9]{4})'),
-        (7, 'year', '{edge}(?:in |during |of )?((?:19|20)[0-9]{2})'),
-        (8, 'day', '{edge}(day before yesterday|day after tomorrow|last night|yesterday|today'
-            '|tonight|tomorrow|this (?:morning|afternoon|evening))'
-            '(?: (?:morning|afternoon|evening|night))?'),
-        (9, 'ago', '{edge}{number} {unit} (?:ago|back|earlier)'),
-        (10, 'hence', '{edge}in {number} {unit}(?: time)?'),
-        (11, 'hence', '{edge}{number} {unit} from (?:now|today)'),
-        (12, 'back', '{edge}(?:in |over |during |within )?(?:the )?(?:last|past|previous)'
-            ' {number} {unit}'),
-        (13, 'back', '{edge}(?:in |over |during |within )?(?:the )?past( ){unit}'),
-        (14, 'ahead', '{edge}(?:in |over |during |within )?(?:the )?(?:next|coming|following)'
-            ' {number} {unit}'),
-        (15, 'calendar', '{edge}(last|previous|this|current|next|coming|following)'
-            ' (week|weekend|month|quarter|year)'),
-        (16, 'weekday', '{edge}(on|this|last|past|previous|next|coming|by) {weekday}'),
-        (17, 'weekday', '(since|until|till|before|after)( ){weekday}'),
-        (18, 'lately', '{edge}(other (?:day|night|evening|week)|recently|lately)')
-      ) AS f(place, form, pattern);
+CREATE FUNCTION mnemo._time_part(
+    p_name text
+)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE p_name
+    WHEN 'edge' THEN '(?:(since|until|till|before|after) )?(?:the )?'
+    WHEN 'number' THEN '([0-9]{1,4}|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven'
+        '|twelve|(?:a )?couple(?: of)?|(?:a )?few|several)'
+    WHEN 'unit' THEN 'minute|minutes|hour|hours|day|days|week|weeks|fortnight|fortnights|month'
+        '|months|year|years'
+    WHEN 'month' THEN 'january|february|march|april|may|june|july|august|september|october'
+        '|november|december|jan|feb|mar|apr|jun|jul|aug|sep|sept|oct|nov|dec'
+    WHEN 'weekday' THEN 'monday|tuesday|wednesday|thursday|friday|saturday|sunday|mon|tue|tues|wed'
+        '|thu|thur|thurs|fri'
 END;
-COMMENT ON FUNCTION mnemo._time_patterns() IS
-    'The forms of English time words: patterns for a text of folded words with one space before, '
-    'between and after them.';
+COMMENT ON FUNCTION mnemo._time_part(text) IS
+    'A part of the patterns of _time_rules: edge, number, unit, month or weekday. NULL for another.';
+
+CREATE FUNCTION mnemo._time_rules()
+RETURNS TABLE (place integer, form text, triggers text[], pattern text)
+LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 18
+BEGIN ATOMIC
+    SELECT r.place, r.form,
+           string_to_array(replace(replace(replace(r.triggers,
+               '{unit}', mnemo._time_part('unit')), '{month}', mnemo._time_part('month')),
+               '{weekday}', mnemo._time_part('weekday')), '|'),
+           ' ' || replace(replace(replace(replace(replace(r.pattern,
+               '{edge}', mnemo._time_part('edge')), '{number}', mnemo._time_part('number')),
+               '{unit}', '(' || mnemo._time_part('unit') || ')'),
+               '{month}', '(' || mnemo._time_part('month') || ')'),
+               '{weekday}', '(' || mnemo._time_part('weekday') || ')') || '(?= )'
+      FROM (VALUES
+        -- In each pattern the first group is the edge; # stands for any number.
+        (1, 'date', '#', '{edge}(?:on )?([0-9]{4}) ([0-9]{2}) ([0-9]{2})'),
+        (2, 'day_month', '{month}', '{edge}(?:on )?(?:the )?([0-9]{1,2})(?:st|nd|rd|th)? (?:of )?'
+            '{month}(?: ([0-9]{4}))?'),
+        (3, 'month_day', '{month}', '{edge}(?:on )?{month} (?:the )?([0-9]{1,2})(?:st|nd|rd|th)?'
+            '(?: ([0-9]{4}))?'),
+        (4, 'month', '{month}', '{edge}(in|during|last|next|this(?! ma(?:y|rch) )) {month}'
+            '(?: ([0-9]{4}))?'),
+        (5, 'month', '{month}', '(since|until|till|before|after)( ){month}(?: ([0-9]{4}))?'),
+        (6, 'month', '{month}', '{edge}(){month} ([0-9]{4})'),
+        (7, 'year', '#', '{edge}(?:in |during |of )?((?:19|20)[0-9]{2})'),
+        (8, 'day', 'yesterday|today|tonight|tomorrow|night|morning|afternoon|evening',
+            '{edge}(day before yesterday|day after tomorrow|last night|yesterday|today|tonight'
+            '|tomorrow|this (?:morning|afternoon|evening))'
+            '(?: (?:morning|afternoon|evening|night))?'),
+        (9, 'ago', 'ago|back|earlier', '{edge}{number} {unit} (?:ago|back|earlier)'),
+        (10, 'hence', '{unit}', '{edge}in {number} {unit}(?: time)?'),
+        (11, 'hence', 'from', '{edge}{number} {unit} from (?:now|today)'),
+        (12, 'back', 'last|past|previous', '{edge}(?:in |over |during |within )?(?:the )?'
+            '(?:last|past|previous) {number} {unit}'),
+        (13, 'back', 'past', '{edge}(?:in |over |during |within )?(?:the )?past( ){unit}'),
+        (14, 'ahead', 'next|coming|following', '{edge}(?:in |over |during |within )?(?:the )?'
+            '(?:next|coming|following) {number} {unit}'),
+        (15, 'calendar', 'week|weekend|month|quarter|year',
+            '{edge}(last|previous|this|current|next|coming|following)'
+            ' (week|weekend|month|quarter|year)'),
+        (16, 'weekday', '{weekday}', '{edge}(on|this|last|past|previous|next|coming|by)'
+            ' {weekday}'),
+        (17, 'weekday', '{weekday}', '(since|until|till|before|after)( ){weekday}'),
+        (18, 'lately', 'other|recently|lately',
+            '{edge}(other (?:day|night|evening|week)|recently|lately)')
+      ) AS r(place, form, triggers, pattern);
+END;
+COMMENT ON FUNCTION mnemo._time_rules() IS
+    'The forms of English time words, in the order in which they count: words of which one is '
+    'always among them, # for any number, and the pattern for a text of folded words with one '
+    'space before, between and after them.';
 
 CREATE FUNCTION mnemo._planner_number(
     p_words text,
@@ -23735,7 +23969,7 @@ BEGIN
         since := since + CASE
             WHEN p_groups[2] = 'last' AND since >= v_this THEN interval '-1 year'
             WHEN p_groups[2] = 'next' AND since <= v_this THEN interval '1 year'
-            WHEN p_groups[2] IN ('last', 'next') THEN interval '0'
+            WHEN p_groups[2] IN ('last', 'next', 'this') THEN interval '0'
             WHEN p_ahead AND since < v_this THEN interval '1 year'
             WHEN NOT p_ahead AND since > v_this THEN interval '-1 year'
             ELSE interval '0' END;
@@ -23793,9 +24027,10 @@ SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_number record;
-    v_unit text := CASE p_groups[3] WHEN 'fortnight' THEN 'week' ELSE p_groups[3] END;
-    v_step interval := CASE p_groups[3] WHEN 'fortnight' THEN interval '14 days'
-        ELSE ('1 ' || p_groups[3])::interval END;
+    v_asked text := rtrim(p_groups[3], 's');
+    v_unit text := CASE v_asked WHEN 'fortnight' THEN 'week' ELSE v_asked END;
+    v_step interval := CASE v_asked WHEN 'fortnight' THEN interval '14 days'
+        ELSE ('1 ' || v_asked)::interval END;
     v_today timestamp := date_trunc('day', p_now);
 BEGIN
     SELECT n.fewest, n.most INTO v_number FROM mnemo._planner_number(p_groups[2]) AS n;
@@ -23873,6 +24108,50 @@ COMMENT ON FUNCTION mnemo._named_window(text, text[], timestamp) IS
     'The window of the forms day (last night: from yesterday to noon; tonight: to six in the '
     'morning), lately (30 days; the other day: 14), year, and calendar.';
 
+CREATE FUNCTION mnemo._time_words_in(
+    p_text text,
+    p_plain text[],
+    OUT form text,
+    OUT groups text[],
+    OUT words text,
+    OUT start integer
+)
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_plain text COLLATE "C" := ' ' || array_to_string(p_plain, ' ') || ' ';
+    v_words text[] := p_plain || CASE WHEN v_plain ~ '[0-9]' THEN '#' END;
+    v_pattern text;
+BEGIN
+    LOOP
+        -- Of the words that begin first the first rule. Few patterns are tried, because the server
+        -- keeps few, and to make one costs more than all the rest.
+        SELECT r.form, r.pattern, r.start INTO form, v_pattern, start
+          FROM (
+            SELECT t.place, t.form, t.pattern, regexp_instr(v_plain, t.pattern) AS start
+              FROM mnemo._time_rules() AS t
+             WHERE t.triggers && v_words
+          ) AS r
+         WHERE r.start > 0
+         ORDER BY r.start, r.place
+         LIMIT 1;
+        EXIT WHEN form IS NULL;
+        groups := regexp_match(substr(v_plain, start), '^(' || v_pattern || ')');
+        words := groups[1];
+        groups := groups[2:];
+        -- A number within an identifier is no year.
+        EXIT WHEN form <> 'year' OR p_text COLLATE "C" ~ ('(?:^|[^A-Za-z0-9_./:@#-])' || groups[2]
+            || '(?![A-Za-z0-9_/@#-]|[.:][A-Za-z0-9])');
+        v_plain := overlay(v_plain PLACING translate(words, '0123456789', '__________') FROM start);
+    END LOOP;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._time_words_in(text, text[]) IS
+    'The first time words of a text, given with its folded words: their form, the groups of its '
+    'pattern, and where they begin in the words with one space before, between and after them. '
+    'form is NULL for none.';
+
 CREATE FUNCTION mnemo._planner_window(
     p_text text,
     p_plain text[],
@@ -23894,31 +24173,12 @@ DECLARE
     v_ahead boolean;
     v_window record;
 BEGIN
-    -- Most texts have nothing of which time words are made.
-    IF v_text !~ ('[0-9]|day|night|week|month|year|hour|minute|quarter|morning|afternoon|evening'
-        '|lately|recently| (?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mon|tue|wed|thu|fri)')
-    THEN
+    SELECT w.form, w.groups, w.words, w.start INTO v_found
+      FROM mnemo._time_words_in(p_text, p_plain) AS w;
+    IF v_found.form IS NULL OR v_now < timestamp '0001-01-01' THEN
         RETURN;
     END IF;
-    SELECT f.form, f.pattern, f.start INTO v_found
-      FROM (
-        SELECT t.place, t.form, t.pattern, regexp_instr(v_text, t.pattern) AS start
-          FROM mnemo._time_patterns() AS t
-      ) AS f
-     WHERE f.start > 0
-     ORDER BY f.start, f.place
-     LIMIT 1;
-    IF NOT FOUND OR v_now < timestamp '0001-01-01' THEN
-        RETURN;
-    END IF;
-    -- A number within an identifier is no year.
-    IF v_found.form = 'year' AND p_text COLLATE "C" !~ ('(?:^|[^A-Za-z0-9_./:@#-])'
-        || substring(substr(v_text, v_found.start) FROM '[0-9]{4}')
-        || '(?![A-Za-z0-9_/@#-]|[.:][A-Za-z0-9])')
-    THEN
-        RETURN;
-    END IF;
-    v_groups := regexp_match(substr(v_text, v_found.start), '^' || v_found.pattern);
+    v_groups := v_found.groups;
     v_ahead := CASE
         WHEN v_groups[1] = 'since' THEN false
         WHEN v_groups[1] IN ('until', 'till') OR v_groups[2] = 'by' THEN true
@@ -23941,11 +24201,10 @@ BEGIN
     THEN
         RETURN;
     END IF;
-    label := substring(v_text FROM v_found.start
-        FOR regexp_instr(v_text, v_found.pattern, v_found.start, 1, 1) - v_found.start);
     first_place := length(regexp_replace(left(v_text, v_found.start), '[^ ]+', '', 'g'));
-    last_place := first_place - 1 + length(regexp_replace(label, '[^ ]+', '', 'g'));
-    label := regexp_replace(btrim(label, ' '), '([0-9]{4}) ([0-9]{2}) ([0-9]{2})', E'\\1-\\2-\\3');
+    last_place := first_place - 1 + length(regexp_replace(v_found.words, '[^ ]+', '', 'g'));
+    label := regexp_replace(btrim(v_found.words, ' '), '([0-9]{4}) ([0-9]{2}) ([0-9]{2})',
+        E'\\1-\\2-\\3');
     since := CASE WHEN v_groups[1] IN ('before', 'until', 'till') THEN NULL
         WHEN v_groups[1] = 'after' THEN v_window.before ELSE v_window.since END AT TIME ZONE 'UTC';
     before := CASE WHEN v_groups[1] IN ('since', 'after') THEN NULL

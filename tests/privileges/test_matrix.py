@@ -35,7 +35,7 @@ ADMINISTRATION = {
 DATA = {
     "setting", "remember", "get_memories", "recall", "forget", "share", "unshare",
     "check_permission", "remember_plan", "remember_plans", "recall_plan", "recall_plans",
-    "remember_failure", "recall_failures", "list_failures", "get_plan", "list_plans", "explain_recall_plan", "history", "verify_chain", "export_chain",
+    "remember_failure", "recall_failures", "list_failures", "duplicate_plans", "get_plan", "list_plans", "explain_recall_plan", "history", "verify_chain", "export_chain",
     "forget_where", "forget_subject", "touch", "log_read",
     "remember_many", "update_memory", "quarantined", "delegate", "revoke_delegation", "delegations",
 }  # fmt: skip

@@ -59,7 +59,7 @@ DEFINERS = {
     "forget", "forget_where", "forget_subject", "sweep", "touch", "log_read", "history",
     "share", "unshare", "delegate", "revoke_delegation", "delegations",
     "remember_plan", "remember_plans", "recall_plan", "recall_plans", "get_plan", "list_plans",
-    "remember_failure", "recall_failures", "list_failures",
+    "remember_failure", "recall_failures", "list_failures", "duplicate_plans",
     "explain_recall_plan", "rebuild_signatures", "health",
     "record_plan_outcome", "plan_outcomes", "retire_plan", "revive_plan", "promote_plan",
     "invalidate_chunks", "revalidate_plan", "watch_statements", "_chunk_table_changed",

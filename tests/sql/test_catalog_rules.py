@@ -27,7 +27,7 @@ PURE = {
 READING = {
     "setting", "get_memories", "recall", "check_permission", "recall_plan", "recall_plans",
     "explain_recall_plan", "get_plan", "list_plans", "plan_outcomes", "export_records",
-    "recall_failures", "list_failures", "read_events", "delegations",
+    "recall_failures", "list_failures", "duplicate_plans", "read_events", "delegations",
     "history", "quarantined", "poisoning_rules", "verify_chain", "export_chain", "chain_heads",
     "health", "retrieval_plan_result_key", "watch_statements", "plan_retrieval", "memory_map",
     "retrieve", "explain_retrieval",
