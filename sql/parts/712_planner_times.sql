@@ -1,53 +1,76 @@
 -- Time words, resolved against a given now in UTC. A window holds its first instant and ends before
 -- its last; weeks begin on Monday.
 
-CREATE FUNCTION mnemo._time_patterns()
-RETURNS TABLE (place integer, form text, pattern text)
-LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 16
-BEGIN ATOMIC
-    SELECT f.place, f.form,
-           ' ' || replace(replace(replace(replace(replace(f.pattern,
-               '{edge}', '(?:(since|until|till|before|after) )?(?:the )?'),
-               '{number}', '([0-9]{1,4}|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven'
-                   '|twelve|(?:a )?couple(?: of)?|(?:a )?few|several)'),
-               '{unit}', '(minute|hour|day|week|fortnight|month|year)s?'),
-               '{month}', '(january|february|march|april|may|june|july|august|september|october'
-                   '|november|december|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)'),
-               '{weekday}', '(monday|tuesday|wednesday|thursday|friday|saturday|sunday|mon'
-                   '|tues?|wed|thu|thurs?|fri)')
-           || '(?= )'
-      FROM (VALUES
-        -- In each the first group is the edge; of those that begin at one word the first counts.
-        (1, 'date', '{edge}(?:on )?([0-9]{4}) ([0-9]{2}) ([0-9]{2})'),
-        (2, 'day_month', '{edge}(?:on )?(?:the )?([0-9]{1,2})(?:st|nd|rd|th)? (?:of )?{month}'
-            '(?: ([0-9]{4}))?'),
-        (3, 'month_day', '{edge}(?:on )?{month} (?:the )?([0-9]{1,2})(?:st|nd|rd|th)?'
-            '(?: ([0-9]{4}))?'),
-        (4, 'month', '{edge}(in|during|last|next|this(?! ma(?:y|rch) )) {month}(?: ([0-9]{4}))?'),
-        (5, 'month', '(since|until|till|before|after)( ){month}(?: ([0-9]{4}))?'),
-        (6, 'month', '{edge}(){month} ([0-9]{4})'),
-        (7, 'year', '{edge}(?:in |during |of )?((?:19|20)[0-9]{2})'),
-        (8, 'day', '{edge}(day before yesterday|day after tomorrow|last night|yesterday|today'
-            '|tonight|tomorrow|this (?:morning|afternoon|evening))'
-            '(?: (?:morning|afternoon|evening|night))?'),
-        (9, 'ago', '{edge}{number} {unit} (?:ago|back|earlier)'),
-        (10, 'hence', '{edge}in {number} {unit}(?: time)?'),
-        (11, 'hence', '{edge}{number} {unit} from (?:now|today)'),
-        (12, 'back', '{edge}(?:in |over |during |within )?(?:the )?(?:last|past|previous)'
-            ' {number} {unit}'),
-        (13, 'back', '{edge}(?:in |over |during |within )?(?:the )?past( ){unit}'),
-        (14, 'ahead', '{edge}(?:in |over |during |within )?(?:the )?(?:next|coming|following)'
-            ' {number} {unit}'),
-        (15, 'calendar', '{edge}(last|previous|this|current|next|coming|following)'
-            ' (week|weekend|month|quarter|year)'),
-        (16, 'weekday', '{edge}(on|this|last|past|previous|next|coming|by) {weekday}'),
-        (17, 'weekday', '(since|until|till|before|after)( ){weekday}'),
-        (18, 'lately', '{edge}(other (?:day|night|evening|week)|recently|lately)')
-      ) AS f(place, form, pattern);
+CREATE FUNCTION mnemo._time_part(
+    p_name text
+)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE p_name
+    WHEN 'edge' THEN '(?:(since|until|till|before|after) )?(?:the )?'
+    WHEN 'number' THEN '([0-9]{1,4}|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven'
+        '|twelve|(?:a )?couple(?: of)?|(?:a )?few|several)'
+    WHEN 'unit' THEN 'minute|minutes|hour|hours|day|days|week|weeks|fortnight|fortnights|month'
+        '|months|year|years'
+    WHEN 'month' THEN 'january|february|march|april|may|june|july|august|september|october'
+        '|november|december|jan|feb|mar|apr|jun|jul|aug|sep|sept|oct|nov|dec'
+    WHEN 'weekday' THEN 'monday|tuesday|wednesday|thursday|friday|saturday|sunday|mon|tue|tues|wed'
+        '|thu|thur|thurs|fri'
 END;
-COMMENT ON FUNCTION mnemo._time_patterns() IS
-    'The forms of English time words: patterns for a text of folded words with one space before, '
-    'between and after them.';
+COMMENT ON FUNCTION mnemo._time_part(text) IS
+    'A part of the patterns of _time_rules: edge, number, unit, month or weekday. NULL for another.';
+
+CREATE FUNCTION mnemo._time_rules()
+RETURNS TABLE (place integer, form text, triggers text[], pattern text)
+LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 18
+BEGIN ATOMIC
+    SELECT r.place, r.form,
+           string_to_array(replace(replace(replace(r.triggers,
+               '{unit}', mnemo._time_part('unit')), '{month}', mnemo._time_part('month')),
+               '{weekday}', mnemo._time_part('weekday')), '|'),
+           ' ' || replace(replace(replace(replace(replace(r.pattern,
+               '{edge}', mnemo._time_part('edge')), '{number}', mnemo._time_part('number')),
+               '{unit}', '(' || mnemo._time_part('unit') || ')'),
+               '{month}', '(' || mnemo._time_part('month') || ')'),
+               '{weekday}', '(' || mnemo._time_part('weekday') || ')') || '(?= )'
+      FROM (VALUES
+        -- In each pattern the first group is the edge; # stands for any number.
+        (1, 'date', '#', '{edge}(?:on )?([0-9]{4}) ([0-9]{2}) ([0-9]{2})'),
+        (2, 'day_month', '{month}', '{edge}(?:on )?(?:the )?([0-9]{1,2})(?:st|nd|rd|th)? (?:of )?'
+            '{month}(?: ([0-9]{4}))?'),
+        (3, 'month_day', '{month}', '{edge}(?:on )?{month} (?:the )?([0-9]{1,2})(?:st|nd|rd|th)?'
+            '(?: ([0-9]{4}))?'),
+        (4, 'month', '{month}', '{edge}(in|during|last|next|this(?! ma(?:y|rch) )) {month}'
+            '(?: ([0-9]{4}))?'),
+        (5, 'month', '{month}', '(since|until|till|before|after)( ){month}(?: ([0-9]{4}))?'),
+        (6, 'month', '{month}', '{edge}(){month} ([0-9]{4})'),
+        (7, 'year', '#', '{edge}(?:in |during |of )?((?:19|20)[0-9]{2})'),
+        (8, 'day', 'yesterday|today|tonight|tomorrow|night|morning|afternoon|evening',
+            '{edge}(day before yesterday|day after tomorrow|last night|yesterday|today|tonight'
+            '|tomorrow|this (?:morning|afternoon|evening))'
+            '(?: (?:morning|afternoon|evening|night))?'),
+        (9, 'ago', 'ago|back|earlier', '{edge}{number} {unit} (?:ago|back|earlier)'),
+        (10, 'hence', '{unit}', '{edge}in {number} {unit}(?: time)?'),
+        (11, 'hence', 'from', '{edge}{number} {unit} from (?:now|today)'),
+        (12, 'back', 'last|past|previous', '{edge}(?:in |over |during |within )?(?:the )?'
+            '(?:last|past|previous) {number} {unit}'),
+        (13, 'back', 'past', '{edge}(?:in |over |during |within )?(?:the )?past( ){unit}'),
+        (14, 'ahead', 'next|coming|following', '{edge}(?:in |over |during |within )?(?:the )?'
+            '(?:next|coming|following) {number} {unit}'),
+        (15, 'calendar', 'week|weekend|month|quarter|year',
+            '{edge}(last|previous|this|current|next|coming|following)'
+            ' (week|weekend|month|quarter|year)'),
+        (16, 'weekday', '{weekday}', '{edge}(on|this|last|past|previous|next|coming|by)'
+            ' {weekday}'),
+        (17, 'weekday', '{weekday}', '(since|until|till|before|after)( ){weekday}'),
+        (18, 'lately', 'other|recently|lately',
+            '{edge}(other (?:day|night|evening|week)|recently|lately)')
+      ) AS r(place, form, triggers, pattern);
+END;
+COMMENT ON FUNCTION mnemo._time_rules() IS
+    'The forms of English time words, in the order in which they count: words of which one is '
+    'always among them, # for any number, and the pattern for a text of folded words with one '
+    'space before, between and after them.';
 
 CREATE FUNCTION mnemo._planner_number(
     p_words text,
@@ -166,7 +189,7 @@ BEGIN
         since := since + CASE
             WHEN p_groups[2] = 'last' AND since >= v_this THEN interval '-1 year'
             WHEN p_groups[2] = 'next' AND since <= v_this THEN interval '1 year'
-            WHEN p_groups[2] IN ('last', 'next') THEN interval '0'
+            WHEN p_groups[2] IN ('last', 'next', 'this') THEN interval '0'
             WHEN p_ahead AND since < v_this THEN interval '1 year'
             WHEN NOT p_ahead AND since > v_this THEN interval '-1 year'
             ELSE interval '0' END;

@@ -10,9 +10,10 @@ SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
     v_number record;
-    v_unit text := CASE p_groups[3] WHEN 'fortnight' THEN 'week' ELSE p_groups[3] END;
-    v_step interval := CASE p_groups[3] WHEN 'fortnight' THEN interval '14 days'
-        ELSE ('1 ' || p_groups[3])::interval END;
+    v_asked text := rtrim(p_groups[3], 's');
+    v_unit text := CASE v_asked WHEN 'fortnight' THEN 'week' ELSE v_asked END;
+    v_step interval := CASE v_asked WHEN 'fortnight' THEN interval '14 days'
+        ELSE ('1 ' || v_asked)::interval END;
     v_today timestamp := date_trunc('day', p_now);
 BEGIN
     SELECT n.fewest, n.most INTO v_number FROM mnemo._planner_number(p_groups[2]) AS n;
@@ -90,6 +91,50 @@ COMMENT ON FUNCTION mnemo._named_window(text, text[], timestamp) IS
     'The window of the forms day (last night: from yesterday to noon; tonight: to six in the '
     'morning), lately (30 days; the other day: 14), year, and calendar.';
 
+CREATE FUNCTION mnemo._time_words_in(
+    p_text text,
+    p_plain text[],
+    OUT form text,
+    OUT groups text[],
+    OUT words text,
+    OUT start integer
+)
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_plain text COLLATE "C" := ' ' || array_to_string(p_plain, ' ') || ' ';
+    v_words text[] := p_plain || CASE WHEN v_plain ~ '[0-9]' THEN '#' END;
+    v_pattern text;
+BEGIN
+    LOOP
+        -- Of the words that begin first the first rule. Few patterns are tried, because the server
+        -- keeps few, and to make one costs more than all the rest.
+        SELECT r.form, r.pattern, r.start INTO form, v_pattern, start
+          FROM (
+            SELECT t.place, t.form, t.pattern, regexp_instr(v_plain, t.pattern) AS start
+              FROM mnemo._time_rules() AS t
+             WHERE t.triggers && v_words
+          ) AS r
+         WHERE r.start > 0
+         ORDER BY r.start, r.place
+         LIMIT 1;
+        EXIT WHEN form IS NULL;
+        groups := regexp_match(substr(v_plain, start), '^(' || v_pattern || ')');
+        words := groups[1];
+        groups := groups[2:];
+        -- A number within an identifier is no year.
+        EXIT WHEN form <> 'year' OR p_text COLLATE "C" ~ ('(?:^|[^A-Za-z0-9_./:@#-])' || groups[2]
+            || '(?![A-Za-z0-9_/@#-]|[.:][A-Za-z0-9])');
+        v_plain := overlay(v_plain PLACING translate(words, '0123456789', '__________') FROM start);
+    END LOOP;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._time_words_in(text, text[]) IS
+    'The first time words of a text, given with its folded words: their form, the groups of its '
+    'pattern, and where they begin in the words with one space before, between and after them. '
+    'form is NULL for none.';
+
 CREATE FUNCTION mnemo._planner_window(
     p_text text,
     p_plain text[],
@@ -111,31 +156,12 @@ DECLARE
     v_ahead boolean;
     v_window record;
 BEGIN
-    -- Most texts have nothing of which time words are made.
-    IF v_text !~ ('[0-9]|day|night|week|month|year|hour|minute|quarter|morning|afternoon|evening'
-        '|lately|recently| (?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mon|tue|wed|thu|fri)')
-    THEN
+    SELECT w.form, w.groups, w.words, w.start INTO v_found
+      FROM mnemo._time_words_in(p_text, p_plain) AS w;
+    IF v_found.form IS NULL OR v_now < timestamp '0001-01-01' THEN
         RETURN;
     END IF;
-    SELECT f.form, f.pattern, f.start INTO v_found
-      FROM (
-        SELECT t.place, t.form, t.pattern, regexp_instr(v_text, t.pattern) AS start
-          FROM mnemo._time_patterns() AS t
-      ) AS f
-     WHERE f.start > 0
-     ORDER BY f.start, f.place
-     LIMIT 1;
-    IF NOT FOUND OR v_now < timestamp '0001-01-01' THEN
-        RETURN;
-    END IF;
-    -- A number within an identifier is no year.
-    IF v_found.form = 'year' AND p_text COLLATE "C" !~ ('(?:^|[^A-Za-z0-9_./:@#-])'
-        || substring(substr(v_text, v_found.start) FROM '[0-9]{4}')
-        || '(?![A-Za-z0-9_/@#-]|[.:][A-Za-z0-9])')
-    THEN
-        RETURN;
-    END IF;
-    v_groups := regexp_match(substr(v_text, v_found.start), '^' || v_found.pattern);
+    v_groups := v_found.groups;
     v_ahead := CASE
         WHEN v_groups[1] = 'since' THEN false
         WHEN v_groups[1] IN ('until', 'till') OR v_groups[2] = 'by' THEN true
@@ -158,11 +184,10 @@ BEGIN
     THEN
         RETURN;
     END IF;
-    label := substring(v_text FROM v_found.start
-        FOR regexp_instr(v_text, v_found.pattern, v_found.start, 1, 1) - v_found.start);
     first_place := length(regexp_replace(left(v_text, v_found.start), '[^ ]+', '', 'g'));
-    last_place := first_place - 1 + length(regexp_replace(label, '[^ ]+', '', 'g'));
-    label := regexp_replace(btrim(label, ' '), '([0-9]{4}) ([0-9]{2}) ([0-9]{2})', E'\\1-\\2-\\3');
+    last_place := first_place - 1 + length(regexp_replace(v_found.words, '[^ ]+', '', 'g'));
+    label := regexp_replace(btrim(v_found.words, ' '), '([0-9]{4}) ([0-9]{2}) ([0-9]{2})',
+        E'\\1-\\2-\\3');
     since := CASE WHEN v_groups[1] IN ('before', 'until', 'till') THEN NULL
         WHEN v_groups[1] = 'after' THEN v_window.before ELSE v_window.since END AT TIME ZONE 'UTC';
     before := CASE WHEN v_groups[1] IN ('since', 'after') THEN NULL

@@ -1,4 +1,4 @@
-"""Plans made of texts: names, topics, attributes, intent, queries; what memory hides stays hidden."""
+"""Plans made of texts: names, topics, attributes, intent, queries; what is hidden stays hidden."""
 
 from __future__ import annotations
 
@@ -287,11 +287,11 @@ def test_attributes_and_hints(db: psycopg.Connection) -> None:
     assert hints("the venue of the preference") == ([], None, None)
 
 
-def invisible(conn: psycopg.Connection) -> dict[str, dict[str, Any]]:
+def invisible(conn: psycopg.Connection) -> list[str]:
     """Records that the agent may not read or that do not count, by the name that they know."""
     for name in ("expired", "deleted", "quarantined", "archived"):
-        know(conn, "x", subject=f"{name} name", aliases=[f"{name} alias"], predicate=f"{name}_attribute",
-             entities=[f"{name} entity"])  # fmt: skip
+        know(conn, "x", subject=f"{name} name", aliases=[f"{name} alias"],
+             predicate=f"{name}_attribute", entities=[f"{name} entity"])  # fmt: skip
     for name, change in (
         ("expired", "expires_at = now() - interval '1 second'"), ("deleted", "deleted_at = now()"),
         ("quarantined", "quarantined = true"), ("archived", "consolidation_state = 'archived'"),
@@ -307,12 +307,11 @@ def invisible(conn: psycopg.Connection) -> dict[str, dict[str, Any]]:
     for name, facets in more.items():
         know(conn, "x", subject=f"{name} name", aliases=[f"{name} alias"],
              predicate=f"{name}_attribute", entities=[f"{name} entity"], **facets)  # fmt: skip
-    return dict.fromkeys(("expired", "deleted", "quarantined", "archived"), {}) | more
+    return ["expired", "deleted", "quarantined", "archived", *more]
 
 
 def test_names_of_invisible_records_are_unknown(db: psycopg.Connection) -> None:
-    kinds = invisible(db)
-    for name in kinds:
+    for name in invisible(db):
         text = f"{name} name, {name} alias, {name} entity, {name} attribute"
         made = plan(db, text)
         assert (made["entities"], made["predicates"]) == ([], []), name
@@ -400,11 +399,13 @@ def test_tenants_plan_for_themselves_alone(db: psycopg.Connection) -> None:
     db.execute("RESET ROLE")
 
 
-SEEDS = ["", " ", "'", "\\", "%s", "(?:", "[", "my", "my wife", "she", "Rhea", "rhea's", "user", "I",
-         "2024", "31 February", "last", "the other day", "0000-00-00", "99 months ago", "in 9999 years",
-         "9999 years ago", "next week", "莉亚", "東京", "é", "e\u0301", "\u0301", "İ", "ß", "🚀", "\u200d",
-         "x" * 300, "or", "which", "venue preference", "a@b.c", "c++", "PO-1/2", "\n", "\t", "ﬁ",
-         "\U0010efcd", "__experience_plan__", "user:", "name rhea", "|", "*"]  # fmt: skip
+SEEDS = [
+    "", " ", "'", "\\", "%s", "(?:", "[", "my", "my wife", "she", "Rhea", "rhea's", "user", "I",
+    "2024", "31 February", "last", "the other day", "0000-00-00", "99 months ago", "in 9999 years",
+    "9999 years ago", "next week", "莉亚", "東京", "é", "e\u0301", "\u0301", "İ", "ß", "🚀",
+    "\u200d", "x" * 300, "or", "which", "venue preference", "a@b.c", "c++", "PO-1/2", "\n", "\t",
+    "ﬁ", "\U0010efcd", "__experience_plan__", "user:", "name rhea", "|", "*",
+]  # fmt: skip
 
 
 def test_a_thousand_random_texts(db: psycopg.Connection) -> None:
@@ -417,8 +418,8 @@ def test_a_thousand_random_texts(db: psycopg.Connection) -> None:
     ]
     held = contents(db)
     statement = (
-        "SELECT array_agg(mnemo.plan_retrieval(t.text, 'ana', 'acme', p_now => %s) ORDER BY t.place)"
-        " FROM unnest(%s::text[]) WITH ORDINALITY AS t(text, place)"
+        "SELECT array_agg(mnemo.plan_retrieval(t.text, 'ana', 'acme', p_now => %s)"
+        " ORDER BY t.place) FROM unnest(%s::text[]) WITH ORDINALITY AS t(text, place)"
     )
     first = scalar(db, statement, NOW, texts)
     assert len(first) == 1000
@@ -429,8 +430,9 @@ def test_a_thousand_random_texts(db: psycopg.Connection) -> None:
     assert max(len(str(made)) for made in first) < 6000
     assert 100 < sum(made["requires_memory"] for made in first) < 1000
     for setting in (
-        "TimeZone = 'Pacific/Kiritimati'", "DateStyle = 'SQL, DMY'", "standard_conforming_strings = off",
-        "IntervalStyle = 'sql_standard'", "extra_float_digits = -15",
+        "TimeZone = 'Pacific/Kiritimati'", "DateStyle = 'SQL, DMY'",
+        "standard_conforming_strings = off", "IntervalStyle = 'sql_standard'",
+        "extra_float_digits = -15",
     ):  # fmt: skip
         db.execute(f"SET LOCAL {setting}")  # type: ignore[arg-type]
     db.execute(HOSTILE_PATH.replace("SET ", "SET LOCAL "))
