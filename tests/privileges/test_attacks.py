@@ -519,7 +519,7 @@ def test_vectors_of_others_are_not_near(scene: Scene, attacker: Connection) -> N
     asked = {"query": None, "strategy": "semantic", "embedding": "[3,1,2]", "model": "to stay"}
     victim = {"agent_id": OTHER_AGENT, "org_id": ORG}
     with scene.login("postgres") as conn, conn.transaction(force_rollback=True):
-        for record in scene.memories:
+        for record in scene.memories + scene.plans:
             org_id, agent_id = rows(
                 conn, "SELECT org_id, agent_id FROM mnemo.memory WHERE id = %s", record
             )[0]
@@ -527,9 +527,16 @@ def test_vectors_of_others_are_not_near(scene: Scene, attacker: Connection) -> N
             calls_rows(conn, "update_memory", id=record, changes=changes, org_id=org_id,
                        agent_id=agent_id)  # fmt: skip
         assert len(calls_rows(conn, "recall", **asked, **victim)) == 2
+        plan = {"query": "other words", "guard": "off", "embedding": "[3,1,2]", "model": "to stay"}
+        assert calls_rows(conn, "recall_plan", **plan, **victim)[0]["reason"] == "semantic"
         conn.execute(text(f"SET SESSION AUTHORIZATION {scene.roles['attacker']}"))
         assert calls_rows(conn, "recall", **asked) == []
         assert calls_rows(conn, "recall", **asked | {"strategy": "hybrid", "query": SECRET}) == []
+        missed = calls_rows(conn, "recall_plan", **plan)[0]
+        assert (missed["hit"], missed["reason"], missed["near_miss"]) == (
+            False, "none_similar", None,
+        )  # fmt: skip
+        assert missed["candidates_considered"] == 0
         conn.execute("RESET SESSION AUTHORIZATION")
 
 

@@ -1,4 +1,4 @@
-"""Both clients and the command line, from a model to a memory found."""
+"""Both clients and the command line, from a model to a memory or a plan found."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from mnemo_pg import (
     AsyncMnemo,
     Mnemo,
     NewMemory,
+    NewPlan,
+    RecallReason,
     RecallStrategy,
     StateError,
     UnsupportedError,
@@ -67,6 +69,61 @@ async def test_async(vdsn: str) -> None:
         assert await m.disable_vectors("m") == 1
 
 
+QUERY, ASKED = "How do I reset my password?", "I need another passcode"
+
+
+def test_plans_sync(vdsn: str) -> None:
+    with Mnemo(vdsn, agent_id="ann") as m:
+        m.configure("experience_memory", "on")
+        with pytest.raises(StateError):
+            m.remember_plan(QUERY, ["find"], [], 1, embedding=[1, 2])
+        with pytest.raises(StateError):
+            m.recall_plan(ASKED, embedding=[1, 2])
+        m.enable_vectors("m", 2, distance="l2")
+        id = m.remember_plan(QUERY, ["find"], [], 1, embedding=[1, 0], model="m").id
+        m.remember_plans(
+            [
+                NewPlan(
+                    query="Print a label",
+                    steps=["x"],
+                    chunk_ids=[],
+                    outcome_score=1,
+                    embedding=(0, 1),
+                )
+            ]
+        )
+        found = m.recall_plan(ASKED, embedding=(3, 1), model="m")
+        assert (found.hit, found.id, found.reason) == (True, id, RecallReason.SEMANTIC)
+        assert found.similarity == pytest.approx(3 / 10**0.5)
+        assert [p.id for p in m.recall_plans(ASKED, embedding=[3, 1])] == [id]
+        assert not m.recall_plan(ASKED)
+        between = m.recall_plan(ASKED, embedding=[1, 1])
+        assert between.reason == RecallReason.NONE_SIMILAR
+        m.configure("semantic_threshold", "0.7")
+        between = m.recall_plan(ASKED, embedding=[1, 1])
+        assert between.reason == RecallReason.AMBIGUOUS
+        assert between.near_miss is not None
+        assert {between.near_miss["query"], between.near_miss["rival"]["query"]} == {
+            QUERY,
+            "Print a label",
+        }
+        explained = m.explain_recall_plan(ASKED, embedding=[1, 1])
+        assert {(one.verdict, round(one.cosine or 0, 3)) for one in explained} == {
+            ("ambiguous", 0.707)
+        }
+        assert m.explain_recall_plan(QUERY, embedding=[1, 1])[0].cosine is None
+
+
+async def test_plans_async(vdsn: str) -> None:
+    async with AsyncMnemo(vdsn, agent_id="ann") as m:
+        await m.configure("experience_memory", "on")
+        await m.enable_vectors("m", 2)
+        id = (await m.remember_plan(QUERY, ["find"], [], 1, embedding=[1, 0])).id
+        found = await m.recall_plan(ASKED, embedding=[3, 1])
+        assert (found.id, found.reason) == (id, "semantic")
+        assert found.similarity == pytest.approx(3 / 10**0.5)
+
+
 def test_without_pgvector(dsn: str) -> None:
     with Mnemo(dsn) as m, pytest.raises(UnsupportedError, match="pgvector"):
         m.enable_vectors("m", 2)
@@ -91,3 +148,23 @@ def test_commands(cli: Callable[..., Done], vdsn: str) -> None:
     assert run("disable-vectors", "m").code == 2
     assert run("disable-vectors", "m", "--yes").out == "dropped 1 vectors of m\n"
     assert run("disable-vectors", "m", "--yes").code == 1
+
+
+def test_plan_commands(cli: Callable[..., Done], vdsn: str) -> None:
+    def run(*arguments: str) -> Done:
+        return cli(*arguments, "--dsn", vdsn)
+
+    assert run("init", "--experience-memory", "on").code == 0
+    assert run("enable-vectors", "m", "2").code == 0
+    for query, step, embedding in ((QUERY, "find", "[1,0]"), ("Print a label", "x", "[0,1]")):
+        done = run("remember-plan", query, "--step", step, "--score", "1", "--embedding", embedding)
+        assert done.code == 0, done.err
+    found = run("recall-plan", ASKED, "--embedding", "[3,1]", "--json").json
+    assert (found["query"], found["reason"]) == (QUERY, "semantic")
+    assert "similarity 0.95 (semantic)" in run("recall-plan", ASKED, "--embedding", "[3,1]").out
+    explained = run("recall-plan", ASKED, "--embedding", "[3,1]", "--explain").out
+    assert "(cosine 0.95)" in " ".join(explained.split())
+    with psycopg.connect(vdsn, autocommit=True) as conn:
+        conn.execute("SELECT mnemo.configure('semantic_threshold', '0.7')")
+    done = run("recall-plan", ASKED, "--embedding", "[1,1]")
+    assert (done.code, "about as near" in done.out) == (1, True)

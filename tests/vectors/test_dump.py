@@ -51,6 +51,8 @@ def answers(conn: Connection) -> list[Any]:
     return [
         [(r["content"], r["score"]) for r in rows(conn, "recall", query=None, model=name,
                                                   strategy="semantic", embedding=ask(size, 9))]
+        + [(r["query"], r["similarity"]) for r in rows(conn, "recall_plans", query="x", guard="off",
+                                                       model=name, embedding=ask(size, 9))]
         for name, size, _ in MODELS
     ]  # fmt: skip
 
@@ -70,13 +72,16 @@ def test_round_trip(
         if mode == "extension":
             offer_extension(server)
         install(server, f"vectors_from_{mode}", mode)
+        rows(conn, "configure", name="experience_memory", value="on")
         for name, dimensions, distance in MODELS:
             rows(conn, "enable_vectors", model=name, dimensions=dimensions, distance=distance)
             for number in range(3):
                 row(conn, "remember", content=f"{name} {number}", model=name,
                     embedding=ask(dimensions, number))  # fmt: skip
+            row(conn, "remember_plan", query=f"how {name}", steps=[], chunk_ids=[],
+                outcome_score=1, model=name, embedding=ask(dimensions, 9))  # fmt: skip
         made, found = definitions(conn), answers(conn)
-        assert [len(answer) for answer in found] == [3, 3, 3]
+        assert [len(answer) for answer in found] == [4, 4, 4]
     path = server.folder / f"vectors_{mode}.{form}"
     server.run("pg_dump", f"-F{form}", "-f", path, source)
     target = new_database(f"vectors_to_{mode}")
