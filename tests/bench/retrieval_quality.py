@@ -141,9 +141,9 @@ def others_hints(questions: Sequence[Row], question: Row, step: int) -> Row:
     return wrong[step % len(wrong)]
 
 
-def rank_of(found: Iterable[Row], names: Mapping[str, Row], right: Callable[[Row], bool]) -> int:
-    """The place of the first right answer, 0 for none."""
-    return next((row["rank"] for row in found if right(names[row["id"]])), 0)
+def rank_of(found: Iterable[Row], names: Mapping[str, Row], target: str) -> int:
+    """The place of the right answer, 0 where it is not there."""
+    return next((row["rank"] for row in found if names[row["id"]]["id"] == target), 0)
 
 
 def summary(way: str, hints: str, ranks: Sequence[int]) -> Quality:
@@ -170,8 +170,7 @@ def evaluate(
                     conn, hinted(planner(conn, question), about),
                     vectors[question["query"]] if vectors else None,
                 )  # fmt: skip
-                target = question["target"]
-                ranks.append(rank_of(rows, names, lambda r, target=target: r["id"] == target))
+                ranks.append(rank_of(rows, names, question["target"]))
             found.append(summary(way + (", MiniLM" if vectors else ""), hints, ranks))
     return found
 
@@ -209,7 +208,7 @@ def measure(conn: psycopg.Connection[Any], embed: Embed | None) -> dict[str, Any
     nothing += read("acceptance")["scale_cases"][
         "unanswerable_on_1200_corpus_must_return_not_found"
     ]
-    found = {
+    found: dict[str, Any] = {
         "given": evaluate(conn, names, given),
         "own": evaluate(conn, names, own["paraphrases"]),
         "unanswerable": {way: answered(conn, nothing, plan) for way, plan in PLANNERS.items()},
