@@ -41,7 +41,7 @@ PATH = "search_path=pg_catalog, mnemo, pg_temp"
 # path again costs each of them more than its own work, and nobody but the public functions, which
 # pin it, may execute them.
 CALLERS_PATH = {
-    "_retrieval_plan", "_is_normal_plan", "_are_neat", "_are_different_objects",
+    "_retrieval_plan", "_is_normal_plan", "_are_different",
     "_is_normal_window",
     "_bound_orgs", "_caller", "_digest", "_enter", "_first_problem", "_guard", "_guard_capitals",
     "_guard_read", "_identify", "_identity_problem", "_level", "_level_of", "_memory_state", "_names_subject",
