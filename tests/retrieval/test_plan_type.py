@@ -508,7 +508,8 @@ def changed(source: random.Random, plan: dict[str, Any]) -> dict[str, Any]:
 def test_what_is_taken_for_normal_is(db: psycopg.Connection) -> None:
     """A plan that is passed on at a glance is what the long way would have made of it."""
     made, source = Random(11), random.Random(11)
-    made.WORDS = ("food", "Food", "quiet", "x y", "[", "]", "}, {", "|", '"', "\\", "a", "A", ",")
+    made.WORDS = ("food", "quiet", "x y", "[", "}, {", "]", '"', "b", "a", "A", ",", "cd", "e")
+    made.BLANKS = (" ", "")
     db.execute("CREATE TEMP TABLE maybe (plan jsonb)")
     with db.cursor().copy("COPY maybe FROM STDIN") as copy:
         for _ in range(500):
@@ -525,8 +526,8 @@ def test_what_is_taken_for_normal_is(db: psycopg.Connection) -> None:
         SELECT count(*), count(*) FILTER (WHERE mnemo._normal_plan(plan)::text <> plan::text)
           FROM maybe WHERE mnemo._is_normal_plan(plan)
     """).fetchall()[0]
-    assert seen > 500
     assert wrong == 0
+    assert seen > 300
 
 
 def test_cache_keys(db: psycopg.Connection) -> None:
