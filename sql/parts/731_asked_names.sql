@@ -48,15 +48,22 @@ BEGIN
     RETURN QUERY
     WITH known AS MATERIALIZED (
         SELECT n.name, a.audience, a.place, p.weight, p.memory_id
-          FROM unnest(p_names) AS n(name)
+          FROM (
+            SELECT u.name, mnemo._name_term(u.name) AS term FROM unnest(p_names) AS u(name) OFFSET 0
+          ) AS n
           CROSS JOIN unnest(p_audiences, p_places) AS a(audience, place)
           CROSS JOIN LATERAL (
-            SELECT t.weight, t.memory_id
-              FROM mnemo.term_posting AS t
-             WHERE t.org_id = CASE a.place WHEN 4 THEN '*' ELSE p_org_id END
-               AND t.key = a.audience # mnemo._name_term(n.name)
-             ORDER BY t.weight DESC, t.shortness DESC, t.memory_id DESC
-             LIMIT 32
+            (SELECT t.weight, t.memory_id
+               FROM mnemo.term_posting AS t
+              WHERE t.org_id = p_org_id AND t.key = a.audience # n.term AND a.place <> 4
+              ORDER BY t.weight DESC, t.shortness DESC, t.memory_id DESC
+              LIMIT 16)
+            UNION ALL
+            (SELECT t.weight, t.memory_id
+               FROM mnemo.term_posting AS t
+              WHERE t.org_id = '*' AND t.key = a.audience # n.term AND a.place = 4
+              ORDER BY t.weight DESC, t.shortness DESC, t.memory_id DESC
+              LIMIT 16)
           ) AS p
     ), itself AS MATERIALIZED (
         SELECT DISTINCT k.name FROM known AS k WHERE k.weight >= 30
@@ -78,7 +85,7 @@ END
 $fn$;
 COMMENT ON FUNCTION mnemo._known_names(text[], text, text, timestamptz, bigint[], bigint[]) IS
     'Those of the names, given as _fold_name gives them, that mean one subject of the records that '
-    'the agent may read, and that subject: the name itself, or the only subject of the first 32 '
+    'the agent may read, and that subject: the name itself, or the only subject of the first 16 '
     'records that have it as an alias or entity. p_places: which audience each is, as _recallable '
     'counts them.';
 

@@ -130,6 +130,7 @@ SET search_path = pg_catalog, mnemo, pg_temp
 -- One plan for all arguments: look-ups by key.
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
+SET enable_bitmapscan = off
 SET enable_mergejoin = off
 SET jit = off
 -- JSON takes a number's digits from this setting.
@@ -188,6 +189,7 @@ SET search_path = pg_catalog, mnemo, pg_temp
 -- One plan for all arguments: look-ups by key.
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
+SET enable_bitmapscan = off
 SET enable_mergejoin = off
 SET jit = off
 -- JSON takes a number's digits from this setting.

@@ -204,7 +204,7 @@ class Plan:
             having = sorted(
                 (r for r in records if term in r["of"]),
                 key=lambda r: (r["of"][term], -r["length"], r["id"].int), reverse=True,
-            )[:32]  # fmt: skip
+            )[:16]  # fmt: skip
             heads += [(place, r) for r in having]
         if any(r["of"][term] >= 30 for _, r in heads):
             return name
