@@ -23560,7 +23560,7 @@ RETURN string_to_array(
     ' looked looking see saw seen search give gave given help wonder wondering guess think'
     ' thought thinking believe suppose mean meant check confirm speak spoke talk talked'
     ' talking discuss discussed recommend recommended recommendation suggest suggested'
-    ' suggestion advise compare compared pick choose decide happen happened happening', ' ');
+    ' suggestion advise compare compared happen happened happening', ' ');
 COMMENT ON FUNCTION mnemo._asking_words() IS
     'English words by which something is asked for, and which say nothing about what.';
 
@@ -23761,7 +23761,8 @@ RETURN CASE p_name
         '|thu|thur|thurs|fri'
 END;
 COMMENT ON FUNCTION mnemo._time_part(text) IS
-    'A part of the patterns of _time_rules: edge, number, unit, month or weekday. NULL for another.';
+    'A part of the patterns of _time_rules: edge, number, unit, month or weekday. NULL for any '
+    'other.';
 
 CREATE FUNCTION mnemo._time_rules()
 RETURNS TABLE (place integer, form text, triggers text[], pattern text)
@@ -24514,11 +24515,15 @@ DECLARE
         ELSE p_terms[:500] || p_terms[v_left_out + 501:] END;
     v_plain text[] := p_plain[:67];
     v_last integer := cardinality(v_terms);
-    v_empty text[] := mnemo._function_words();
+    -- For each word whether it has no topic.
+    v_empty boolean[] := ARRAY(
+        SELECT t.word COLLATE "C" = ANY (mnemo._function_words())
+          FROM unnest(v_terms) WITH ORDINALITY AS t(word, place)
+         ORDER BY t.place);
 BEGIN
     RETURN QUERY
     WITH word AS MATERIALIZED (
-        SELECT t.place::integer AS place, t.word, t.word COLLATE "C" = ANY (v_empty) AS empty,
+        SELECT t.place::integer AS place, t.word,
                CASE WHEN t.place > 500 THEN v_left_out ELSE 0 END AS left_out
           FROM unnest(v_terms) WITH ORDINALITY AS t(word, place)
     )
@@ -24534,7 +24539,7 @@ BEGIN
       ) AS w
       CROSS JOIN generate_series(w.place + w.owned, least(w.place + w.owned + 5, v_last))
             AS n(last_place)
-     WHERE v_terms[n.last_place] <> ALL (v_empty)
+     WHERE NOT v_empty[n.last_place]
        AND v_terms[w.place + w.owned]
            NOT IN ('my', 'our', 'your', 'his', 'her', 'their', 'the', 'a', 'an', 's')
        AND (n.last_place > w.place + w.owned OR v_terms[n.last_place] <> 'user')
@@ -24559,7 +24564,7 @@ BEGIN
             (array_to_string(v_plain[w.place:w.place + n.length - 1], '_')),
             (array_to_string(v_terms[w.place:w.place + n.length - 1], '_'))
       ) AS v(name)
-     WHERE w.place <= 64 AND NOT w.empty AND NOT v_terms[w.place:w.place + n.length - 1] && v_empty
+     WHERE w.place <= 64 AND true <> ALL (v_empty[w.place:w.place + n.length - 1])
        AND v.name COLLATE "C" ~ '[a-z0-9]';
 END
 $fn$;
@@ -24813,8 +24818,11 @@ BEGIN
         v_found.taken || mnemo._timeless(v_read.plain, v_window.first_place, v_window.last_place),
         v_found.user_subject IS NOT NULL);
     v_pronoun := CASE WHEN v_found.user_subject IS NOT NULL THEN
-        (SELECT w.word FROM unnest(v_read.words, v_read.plain) AS w(word, plain)
-          WHERE w.plain = ANY (mnemo._first_persons()) LIMIT 1) END;
+        (SELECT w.word
+           FROM unnest(v_read.words, v_read.plain) WITH ORDINALITY AS w(word, plain, place)
+          WHERE w.plain = ANY (mnemo._first_persons()) AND w.place <> ALL (v_found.taken)
+          ORDER BY w.place
+          LIMIT 1) END;
     IF v_found.entities = '[]' AND v_topics <@ mnemo._calendar_words() THEN
         -- Nothing but time, or nothing at all: then all that is known of the user is asked for.
         IF v_pronoun IS NOT NULL
@@ -24848,8 +24856,7 @@ BEGIN
         'entities', v_found.entities,
         'topics', to_jsonb(v_topics),
         'predicates', to_jsonb(v_predicates),
-        'lexical_queries', mnemo._planner_queries(v_names, v_topics,
-            CASE WHEN v_subjects IS NULL THEN v_pronoun END),
+        'lexical_queries', mnemo._planner_queries(v_names, v_topics, v_pronoun),
         'subject_hint', CASE WHEN v_hint IS NOT NULL THEN v_subject END,
         'predicate_hint', v_hint,
         'temporal', CASE WHEN v_window.label IS NOT NULL THEN jsonb_build_object(

@@ -36,7 +36,7 @@ RETURN string_to_array(
     ' looked looking see saw seen search give gave given help wonder wondering guess think'
     ' thought thinking believe suppose mean meant check confirm speak spoke talk talked'
     ' talking discuss discussed recommend recommended recommendation suggest suggested'
-    ' suggestion advise compare compared pick choose decide happen happened happening', ' ');
+    ' suggestion advise compare compared happen happened happening', ' ');
 COMMENT ON FUNCTION mnemo._asking_words() IS
     'English words by which something is asked for, and which say nothing about what.';
 

@@ -18,7 +18,8 @@ RETURN CASE p_name
         '|thu|thur|thurs|fri'
 END;
 COMMENT ON FUNCTION mnemo._time_part(text) IS
-    'A part of the patterns of _time_rules: edge, number, unit, month or weekday. NULL for another.';
+    'A part of the patterns of _time_rules: edge, number, unit, month or weekday. NULL for any '
+    'other.';
 
 CREATE FUNCTION mnemo._time_rules()
 RETURNS TABLE (place integer, form text, triggers text[], pattern text)

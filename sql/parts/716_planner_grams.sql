@@ -19,11 +19,15 @@ DECLARE
         ELSE p_terms[:500] || p_terms[v_left_out + 501:] END;
     v_plain text[] := p_plain[:67];
     v_last integer := cardinality(v_terms);
-    v_empty text[] := mnemo._function_words();
+    -- For each word whether it has no topic.
+    v_empty boolean[] := ARRAY(
+        SELECT t.word COLLATE "C" = ANY (mnemo._function_words())
+          FROM unnest(v_terms) WITH ORDINALITY AS t(word, place)
+         ORDER BY t.place);
 BEGIN
     RETURN QUERY
     WITH word AS MATERIALIZED (
-        SELECT t.place::integer AS place, t.word, t.word COLLATE "C" = ANY (v_empty) AS empty,
+        SELECT t.place::integer AS place, t.word,
                CASE WHEN t.place > 500 THEN v_left_out ELSE 0 END AS left_out
           FROM unnest(v_terms) WITH ORDINALITY AS t(word, place)
     )
@@ -39,7 +43,7 @@ BEGIN
       ) AS w
       CROSS JOIN generate_series(w.place + w.owned, least(w.place + w.owned + 5, v_last))
             AS n(last_place)
-     WHERE v_terms[n.last_place] <> ALL (v_empty)
+     WHERE NOT v_empty[n.last_place]
        AND v_terms[w.place + w.owned]
            NOT IN ('my', 'our', 'your', 'his', 'her', 'their', 'the', 'a', 'an', 's')
        AND (n.last_place > w.place + w.owned OR v_terms[n.last_place] <> 'user')
@@ -64,7 +68,7 @@ BEGIN
             (array_to_string(v_plain[w.place:w.place + n.length - 1], '_')),
             (array_to_string(v_terms[w.place:w.place + n.length - 1], '_'))
       ) AS v(name)
-     WHERE w.place <= 64 AND NOT w.empty AND NOT v_terms[w.place:w.place + n.length - 1] && v_empty
+     WHERE w.place <= 64 AND true <> ALL (v_empty[w.place:w.place + n.length - 1])
        AND v.name COLLATE "C" ~ '[a-z0-9]';
 END
 $fn$;

@@ -77,8 +77,11 @@ BEGIN
         v_found.taken || mnemo._timeless(v_read.plain, v_window.first_place, v_window.last_place),
         v_found.user_subject IS NOT NULL);
     v_pronoun := CASE WHEN v_found.user_subject IS NOT NULL THEN
-        (SELECT w.word FROM unnest(v_read.words, v_read.plain) AS w(word, plain)
-          WHERE w.plain = ANY (mnemo._first_persons()) LIMIT 1) END;
+        (SELECT w.word
+           FROM unnest(v_read.words, v_read.plain) WITH ORDINALITY AS w(word, plain, place)
+          WHERE w.plain = ANY (mnemo._first_persons()) AND w.place <> ALL (v_found.taken)
+          ORDER BY w.place
+          LIMIT 1) END;
     IF v_found.entities = '[]' AND v_topics <@ mnemo._calendar_words() THEN
         -- Nothing but time, or nothing at all: then all that is known of the user is asked for.
         IF v_pronoun IS NOT NULL
@@ -112,8 +115,7 @@ BEGIN
         'entities', v_found.entities,
         'topics', to_jsonb(v_topics),
         'predicates', to_jsonb(v_predicates),
-        'lexical_queries', mnemo._planner_queries(v_names, v_topics,
-            CASE WHEN v_subjects IS NULL THEN v_pronoun END),
+        'lexical_queries', mnemo._planner_queries(v_names, v_topics, v_pronoun),
         'subject_hint', CASE WHEN v_hint IS NOT NULL THEN v_subject END,
         'predicate_hint', v_hint,
         'temporal', CASE WHEN v_window.label IS NOT NULL THEN jsonb_build_object(
