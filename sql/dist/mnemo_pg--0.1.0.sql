@@ -16293,7 +16293,8 @@ COMMENT ON FUNCTION mnemo._report_deltas(text, uuid, uuid) IS
 CREATE FUNCTION mnemo._fare(
     p_org_id text,
     p_plan_id uuid,
-    p_seen_by text
+    p_seen_by text,
+    p_waiting boolean
 )
 RETURNS TABLE (
     uses bigint,
@@ -16341,16 +16342,16 @@ BEGIN
                 SELECT d.reporter_org_id, d.uses, d.successes, d.last_id, d.last_success,
                        d.last_reported_at, d.agents, d.failing, d.score_sum
                   FROM mnemo._report_deltas(p_org_id, p_plan_id, NULL) AS d
-                 WHERE d.reporter_org_id IN (m.origin_org_id, p_seen_by)
+                 WHERE p_waiting AND d.reporter_org_id IN (m.origin_org_id, p_seen_by)
               ) AS s
           ) AS f
       ) AS t
      WHERE m.org_id = p_org_id AND m.id = p_plan_id;
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._fare(text, uuid, text) IS
+COMMENT ON FUNCTION mnemo._fare(text, uuid, text, boolean) IS
     'How a plan fares, as the organisation p_seen_by counts it: by the reports of the owner''s '
-    'organisation and its own, those that wait included. endurance: see _endurance.';
+    'organisation and its own; p_waiting: those that wait included. endurance: see _endurance.';
 
 CREATE FUNCTION mnemo._derived_standing(
     p_record mnemo.memory
@@ -20312,7 +20313,7 @@ BEGIN
     RETURN QUERY
     SELECT p_id, f.uses, f.successes, f.failures, f.standing,
            f.endurance < mnemo._retire_threshold(v_caller.org_id)
-      FROM mnemo._fare(v_plan.org_id, v_plan.id, v_caller.org_id) AS f;
+      FROM mnemo._fare(v_plan.org_id, v_plan.id, v_caller.org_id, false) AS f;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo.record_plan_outcome(
@@ -20326,8 +20327,9 @@ COMMENT ON FUNCTION mnemo.record_plan_outcome(
     'plan is retired, if the latest report of its owner or of two agents is a failure (of the owner, '
     'failures in a row count each). On a global plan of another organisation a report counts for '
     'the ranking of the reporter''s organisation alone, and the note is not kept. Never waits for '
-    'others that report on the same plan. Works whatever the mode of experience memory. Returns '
-    'the plan''s summary as get_plan shows it. Any agent that may read the plan may report. Errors: '
+    'others that report on the same plan: what they leave, the next report or mnemo.sweep sums up. '
+    'Works whatever the mode of experience memory. Returns the plan''s summary, without what is not '
+    'summed up yet (mnemo.get_plan has that too). Any agent that may read the plan may report. Errors: '
     '42501 no access; 22023 NULL, p_score outside 0 to 1 or NaN, blank note; 54000 note over 10,000 '
     'characters; MN001 unknown, gone or invisible id, or no plan.';
 
@@ -21361,7 +21363,7 @@ BEGIN
       FROM mnemo._held(
             v_caller.org_id, v_caller.agent_id, ARRAY[p_id], statement_timestamp()) AS h
       CROSS JOIN LATERAL mnemo._plan_of(h.org_id, h.id) AS p
-      CROSS JOIN LATERAL mnemo._fare(h.org_id, h.id, v_caller.org_id) AS f
+      CROSS JOIN LATERAL mnemo._fare(h.org_id, h.id, v_caller.org_id, true) AS f
      WHERE p.reason IS NULL;
     IF NOT FOUND THEN
         PERFORM mnemo._raise_not_found('p_id', ARRAY[p_id]);
@@ -21517,7 +21519,7 @@ BEGIN
             coalesce(p_after, 'ffffffff-ffff-ffff-ffff-ffffffffffff'), p_limit,
             statement_timestamp()) AS v
       CROSS JOIN LATERAL mnemo._plan_of(v.org_id, v.id) AS p
-      CROSS JOIN LATERAL mnemo._fare(v.org_id, v.id, v_caller.org_id) AS f
+      CROSS JOIN LATERAL mnemo._fare(v.org_id, v.id, v_caller.org_id, true) AS f
      ORDER BY v.id DESC;
 END
 $fn$;

@@ -164,7 +164,8 @@ COMMENT ON FUNCTION mnemo._report_deltas(text, uuid, uuid) IS
 CREATE FUNCTION mnemo._fare(
     p_org_id text,
     p_plan_id uuid,
-    p_seen_by text
+    p_seen_by text,
+    p_waiting boolean
 )
 RETURNS TABLE (
     uses bigint,
@@ -212,16 +213,16 @@ BEGIN
                 SELECT d.reporter_org_id, d.uses, d.successes, d.last_id, d.last_success,
                        d.last_reported_at, d.agents, d.failing, d.score_sum
                   FROM mnemo._report_deltas(p_org_id, p_plan_id, NULL) AS d
-                 WHERE d.reporter_org_id IN (m.origin_org_id, p_seen_by)
+                 WHERE p_waiting AND d.reporter_org_id IN (m.origin_org_id, p_seen_by)
               ) AS s
           ) AS f
       ) AS t
      WHERE m.org_id = p_org_id AND m.id = p_plan_id;
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._fare(text, uuid, text) IS
+COMMENT ON FUNCTION mnemo._fare(text, uuid, text, boolean) IS
     'How a plan fares, as the organisation p_seen_by counts it: by the reports of the owner''s '
-    'organisation and its own, those that wait included. endurance: see _endurance.';
+    'organisation and its own; p_waiting: those that wait included. endurance: see _endurance.';
 
 CREATE FUNCTION mnemo._derived_standing(
     p_record mnemo.memory

@@ -36,7 +36,7 @@ BEGIN
     RETURN QUERY
     SELECT p_id, f.uses, f.successes, f.failures, f.standing,
            f.endurance < mnemo._retire_threshold(v_caller.org_id)
-      FROM mnemo._fare(v_plan.org_id, v_plan.id, v_caller.org_id) AS f;
+      FROM mnemo._fare(v_plan.org_id, v_plan.id, v_caller.org_id, false) AS f;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo.record_plan_outcome(
@@ -50,8 +50,9 @@ COMMENT ON FUNCTION mnemo.record_plan_outcome(
     'plan is retired, if the latest report of its owner or of two agents is a failure (of the owner, '
     'failures in a row count each). On a global plan of another organisation a report counts for '
     'the ranking of the reporter''s organisation alone, and the note is not kept. Never waits for '
-    'others that report on the same plan. Works whatever the mode of experience memory. Returns '
-    'the plan''s summary as get_plan shows it. Any agent that may read the plan may report. Errors: '
+    'others that report on the same plan: what they leave, the next report or mnemo.sweep sums up. '
+    'Works whatever the mode of experience memory. Returns the plan''s summary, without what is not '
+    'summed up yet (mnemo.get_plan has that too). Any agent that may read the plan may report. Errors: '
     '42501 no access; 22023 NULL, p_score outside 0 to 1 or NaN, blank note; 54000 note over 10,000 '
     'characters; MN001 unknown, gone or invisible id, or no plan.';
 

@@ -54,7 +54,7 @@ BEGIN
       FROM mnemo._held(
             v_caller.org_id, v_caller.agent_id, ARRAY[p_id], statement_timestamp()) AS h
       CROSS JOIN LATERAL mnemo._plan_of(h.org_id, h.id) AS p
-      CROSS JOIN LATERAL mnemo._fare(h.org_id, h.id, v_caller.org_id) AS f
+      CROSS JOIN LATERAL mnemo._fare(h.org_id, h.id, v_caller.org_id, true) AS f
      WHERE p.reason IS NULL;
     IF NOT FOUND THEN
         PERFORM mnemo._raise_not_found('p_id', ARRAY[p_id]);
@@ -210,7 +210,7 @@ BEGIN
             coalesce(p_after, 'ffffffff-ffff-ffff-ffff-ffffffffffff'), p_limit,
             statement_timestamp()) AS v
       CROSS JOIN LATERAL mnemo._plan_of(v.org_id, v.id) AS p
-      CROSS JOIN LATERAL mnemo._fare(v.org_id, v.id, v_caller.org_id) AS f
+      CROSS JOIN LATERAL mnemo._fare(v.org_id, v.id, v_caller.org_id, true) AS f
      ORDER BY v.id DESC;
 END
 $fn$;

@@ -61,7 +61,7 @@ def measure_chain(server: Server, dbname: str, *, seconds: int = 5) -> dict[str,
         for name, script in SCRIPTS.items():
             text = script.replace("{insert}", inserts[0]).replace("{event}", inserts[1])
             with _Sealer(dsn):
-                rates[name] = _pgbench(server, dsn, text, seconds)
+                rates[name] = pgbench(server, dsn, text, seconds)
         return {
             "sessions": SESSIONS,
             "seconds": seconds,
@@ -101,13 +101,14 @@ def _value(name: str, value: Any) -> sql.Composable:
     return sql.Literal(Jsonb(value) if isinstance(value, dict) else value)
 
 
-def _pgbench(server: Server, dsn: str, script: str, seconds: int) -> float:
+def pgbench(server: Server, dsn: str, script: str, seconds: int, sessions: int = SESSIONS) -> float:
+    """Transactions a second of so many connections; none may fail."""
     with tempfile.NamedTemporaryFile("w", dir=server.folder, suffix=".sql") as file:
         file.write(script)
         file.flush()
         Path(file.name).chmod(0o644)
         printed = server.run(
-            "pgbench", "-n", "-M", "prepared", "-c", str(SESSIONS), "-j", "2", "-T", str(seconds),
+            "pgbench", "-n", "-M", "prepared", "-c", str(sessions), "-j", "2", "-T", str(seconds),
             "-f", file.name, dsn,
         )  # fmt: skip
     found = re.search(r"tps = ([\d.]+) \(without", printed)

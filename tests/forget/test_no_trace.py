@@ -47,6 +47,8 @@ def _fill(conn: psycopg.Connection) -> list[Any]:
     for one in (record, made):
         rows(conn, "share", id=one, to_agents=["ben"], agent_id="ana")
         rows(conn, "log_read", ids=[one], query=f"asked of {w['note']}", agent_id="ben")
+    rows(conn, "record_plan_outcome", id=made, success=False, note=f"it said {w['note']}",
+         agent_id="ben")  # fmt: skip
     with conn.transaction():
         conn.execute("CREATE TEMP TABLE b ON COMMIT DROP AS SELECT m AS was FROM mnemo.memory AS m"
                      " WHERE m.id = %s", [record])  # fmt: skip
@@ -163,7 +165,9 @@ def test_statistics_of_words_are_off(db: psycopg.Connection) -> None:
         "idempotency": {"org_id", "agent_id", "memory_org_id"},
         "memory": {"org_id", "origin_org_id", "agent_id", "scope", "memory_type", "source_type",
                    "consolidation_state", "kind", "status", "temporal_scope", "content_hash"},
+        "plan_fare": {"org_id", "reporter_org_id"},
         "plan_identity": {"org_id"},
+        "plan_report": {"org_id", "reporter_org_id", "reporter_agent_id"},
         "plan_signature": {"org_id", "grantee_agent_id"},
         "role_binding": {"org_id", "role_name", "agent_id"},
         "role_level": {"role_name", "level"},

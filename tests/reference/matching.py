@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from decimal import ROUND_HALF_UP, Decimal, localcontext
 from uuid import UUID
 
 EVERYWHERE = "*"
@@ -26,9 +27,21 @@ class Reading:
     names: frozenset[str] = frozenset()
 
 
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What an agent, the pair (organisation, agent), said of a replay."""
+
+    agent: tuple[str, str]
+    success: bool
+    score: float
+
+
 @dataclass(slots=True)
 class Plan:
-    """A remembered plan; `owner` is the pair (origin organisation, agent)."""
+    """A remembered plan; `owner` is the pair (origin organisation, agent).
+
+    `reports` since it was written or revived, in their order; `by_hand`: its owner retired it.
+    """
 
     id: UUID
     org_id: str
@@ -46,6 +59,8 @@ class Plan:
     reading: Reading = Reading()
     vector: tuple[float, ...] | None = None
     steps: tuple[str, ...] = ()
+    reports: list[Report] = field(default_factory=list)
+    by_hand: bool = False
 
 
 @dataclass(slots=True)
@@ -71,7 +86,8 @@ class Hit:
 class Answer:
     """All plans that answer a query, best first, and how many plans could have.
 
-    `refused`: those that only the guard keeps from it. `near`: all from some lower similarity on.
+    `refused`: those that only the guard keeps from it; `retired`: those that only their retirement
+    does. `near`: all from some lower similarity on.
     """
 
     reason: str
@@ -79,6 +95,7 @@ class Answer:
     refused: Sequence[Hit]
     near: Sequence[Hit]
     eligible: int
+    retired: Sequence[Hit] = ()
 
 
 def jaccard(a: frozenset[str], b: frozenset[str]) -> float:
@@ -135,11 +152,57 @@ def agrees(
     )
 
 
-def order(plan: Plan, similarity: float) -> tuple[float, bool, float, datetime, bytes]:
-    """The sort key of an answer; the greatest is best."""
+def observed(score: float) -> Decimal:
+    """A score as it is summed up: its first 15 digits."""
+    return Decimal(f"{score:.15g}").quantize(Decimal("1e-17"), ROUND_HALF_UP)
+
+
+def wilson(total: Decimal, count: int) -> float:
+    """The lower bound of the score interval for `count` observations with this sum, z = 1.96."""
+    with localcontext() as context:
+        context.prec = 60
+        z, share = Decimal("1.96"), total / count
+        spread = (share * (1 - share) / count + z * z / (4 * count * count)).sqrt()
+        return float((share + z * z / (2 * count) - z * spread) / (1 + z * z / count))
+
+
+def latest(plan: Plan, org_ids: set[str]) -> list[Report]:
+    """The last report of each agent of these organisations."""
+    return list({r.agent: r for r in plan.reports if r.agent[0] in org_ids}.values())
+
+
+def standing(plan: Plan, org_id: str) -> float:
+    """Where a plan stands for an organisation: the original outcome and one report an agent of the
+    owner's organisation and of this one."""
+    counted = latest(plan, {plan.owner[0], org_id})
+    total = sum((observed(report.score) for report in counted), observed(plan.outcome_score))
+    return wilson(total, 1 + len(counted))
+
+
+def is_retired(plan: Plan, threshold: float) -> bool:
+    """Whether a plan is replayed no more where this is `retire_threshold`."""
+    if plan.by_hand:
+        return True
+    counted = latest(plan, {plan.owner[0]})
+    run = 0
+    for report in plan.reports:
+        if report.agent == plan.owner:
+            run = 0 if report.success else run + 1
+    # One agent retires only what is its own; the owner's failures in a row count each.
+    if run == 0 and sum(not report.success for report in counted) < 2:
+        return False
+    total = sum((observed(report.score) for report in counted), observed(plan.outcome_score))
+    return wilson(total, 1 + len(counted) + max(run - 1, 0)) < threshold
+
+
+def order(
+    plan: Plan, similarity: float, org_id: str
+) -> tuple[float, bool, float, float, datetime, bytes]:
+    """The sort key of an answer for an organisation; the greatest is best."""
     return (
         similarity,
         plan.org_id != EVERYWHERE,
+        standing(plan, org_id),
         plan.outcome_score,
         plan.created_at,
         plan.id.bytes,
@@ -159,6 +222,7 @@ def recall(
     guard: str = "off",
     reading: Reading = Reading(),
     near: float = 0.3,
+    retire: float = 0.05,
 ) -> Answer:
     """Everything that `recall_plans` would return without a limit; `recall_plan` is its first."""
     eligible = [
@@ -175,21 +239,24 @@ def recall(
             for similarity in [jaccard(tokens, plan.tokens)]
             if similarity >= min(near, threshold)
         ),
-        key=lambda pair: order(*pair),
+        key=lambda pair: order(*pair, org_id),
         reverse=True,
     )
-    hits, refused = [], []
+    hits, refused, retired = [], [], []
     for plan, similarity in ranked:
         if similarity >= threshold:
             fits = agrees(guard, reading, tokens, plan.reading, plan.tokens)
-            (hits if fits else refused).append(Hit(plan.id, similarity))
+            if not is_retired(plan, retire):
+                (hits if fits else refused).append(Hit(plan.id, similarity))
+            elif fits:
+                retired.append(Hit(plan.id, similarity))
     if hits:
         reason = "exact" if hits[0].similarity == 1 else "similar"
     else:
-        reason = "guarded" if refused else "none_similar"
+        reason = "retired" if retired else "guarded" if refused else "none_similar"
     return Answer(
         reason, hits, refused, [Hit(plan.id, similarity) for plan, similarity in ranked],
-        len(eligible),
+        len(eligible), retired,
     )  # fmt: skip
 
 
@@ -227,7 +294,7 @@ def semantic(
             and is_visible(plan, org_id, agent_id, grants, now)
             for similarity in [cosine(vector, plan.vector)]
         ),
-        key=lambda pair: order(*pair),
+        key=lambda pair: order(*pair, org_id),
         reverse=True,
     )
     fit = [pair for pair in ranked if agrees(guard, reading, tokens, pair[0].reading,

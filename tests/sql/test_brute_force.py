@@ -31,13 +31,18 @@ from tests.reference.matching import (
     Grant,
     Plan,
     Reading,
+    Report,
+    is_retired,
     recall,
+    standing,
 )
 from tests.support.reuse import module_database
 from tests.support.server import Server
 
 SEED = 20260611
 SETS = 100
+# So many of them report on global plans of others.
+REPORTING = 4
 CASES = 10_000
 # Of these also the whole order, and of these also the explanation.
 LISTED = 3_000
@@ -80,6 +85,7 @@ class World:
     plans: dict[UUID, Plan] = field(default_factory=dict)
     grants: dict[tuple[UUID, str], Grant] = field(default_factory=dict)
     thresholds: dict[str, float] = field(default_factory=dict)
+    retire: dict[str, float] = field(default_factory=dict)
     guards: dict[str, str] = field(default_factory=dict)
     noises: dict[UUID, list[str]] = field(default_factory=dict)
     cases: list[Case] = field(default_factory=list)
@@ -181,7 +187,7 @@ def write_set(
                 "agent_id": chooser.choice(AGENTS),
                 "org_id": org_id,
                 "scope": chooser.choices(
-                    ("private", "shared", "public", "global"), (7, 5, 6, 1))[0],
+                    ("private", "shared", "public", "global"), (7, 5, 6, 2))[0],
                 "context": chooser.choices(CONTEXTS, (6, 2, 1))[0],
                 "ttl": ttl,
             })  # fmt: skip
@@ -214,6 +220,7 @@ def write_set(
             ))  # fmt: skip
         world.noises.update(zip(ids, noises, strict=True))
     world.plans.update({plan.id: plan for plan in mine})
+    report_some(conn, chooser, mine)
     share_some(conn, world, chooser, mine)
     end_some(conn, chooser, mine)
 
@@ -223,6 +230,47 @@ LENGTHS = {
     "P1D": timedelta(days=1),
     "00:00:00.000001": timedelta(microseconds=1),
 }
+
+
+def report_some(conn: psycopg.Connection, chooser: random.Random, mine: list[Plan]) -> None:
+    """Outcomes of every kind, of owners and of others, of other organisations on global plans; some
+    plans are retired by hand, some revived."""
+
+    def judge(plan: Plan, function: str) -> None:
+        conn.execute(
+            f"SELECT FROM mnemo.{function}(%s, p_agent_id => %s, p_org_id => %s)",  # type: ignore[arg-type]
+            [plan.id, plan.owner[1], plan.owner[0]],
+        )
+
+    for plan in mine:
+        lasting = (
+            plan.expires_at is None or plan.expires_at > plan.created_at + LENGTHS["1 hour"] / 2
+        )
+        if not lasting or chooser.random() < 0.5:
+            continue
+        fails = chooser.choice((0.1, 0.5, 0.95))
+        for _ in range(chooser.randint(1, 6)):
+            org_id, agent = plan.owner
+            if plan.scope == "global":
+                org_id = chooser.choice((org_id, f"org-{chooser.randrange(REPORTING)}"))
+            if plan.scope in ("public", "global"):
+                agent = chooser.choice(AGENTS)
+            success = chooser.random() > fails
+            score = chooser.choice((None, None, 0.25, 0.1 + 0.2))
+            conn.execute(
+                "SELECT FROM mnemo.record_plan_outcome(%s, %s, %s, NULL, %s, %s)",
+                [plan.id, success, score, agent, org_id],
+            )
+            plan.reports.append(
+                Report((org_id, agent), success, float(success) if score is None else score)
+            )
+        if chooser.random() < 0.06:
+            judge(plan, "retire_plan")
+            plan.by_hand = True
+        if is_retired(plan, 0.05) and chooser.random() < 0.2:
+            judge(plan, "revive_plan")
+            plan.by_hand = False
+            plan.reports.clear()
 
 
 def share_some(
@@ -318,6 +366,8 @@ def make_case(
     org_id = chooser.choice([*styles, "nowhere"] if chooser.random() < 0.1 else list(styles))
     style = styles.get(org_id, styles["org-1"])
     plan = chooser.choice(own[org_id if org_id in own and chooser.random() < 0.9 else EVERYWHERE])
+    if plan.org_id == EVERYWHERE and chooser.random() < 0.8:
+        org_id = f"org-{chooser.randrange(REPORTING)}"
     kind = chooser.random()
     threshold: float | None = chooser.choice(STEPS)
     tokens: frozenset[str] | None = None
@@ -388,6 +438,8 @@ def build(conn: psycopg.Connection) -> World:
     """Write the plans, ask the definition."""
     chooser = random.Random(SEED)
     world = World()
+    # The same plan again is merged elsewhere; here every one is to be compared.
+    conn.execute("SELECT mnemo.configure('merge_plans', 'off')")
     lexicon = words(chooser, 600)
     styles: dict[str, Style] = {}
     for number in range(SETS):
@@ -397,6 +449,9 @@ def build(conn: psycopg.Connection) -> World:
         if number % 9 == 4:
             world.thresholds[org_id] = chooser.choice((0.35, 0.6, 0.85))
             configure(conn, "similarity_threshold", str(world.thresholds[org_id]), org_id)
+        if number % 7 == 3:
+            world.retire[org_id] = chooser.choice((0.0, 0.08, 0.3))
+            configure(conn, "retire_threshold", str(world.retire[org_id]), org_id)
         if number % 5 == 2:
             world.guards[org_id] = chooser.choice(GUARDS)
             configure(conn, "guard", world.guards[org_id], org_id)
@@ -461,7 +516,7 @@ def definition(
         [*own.get(case.org_id, []), *own[EVERYWHERE]], world.grants, case.tokens,
         org_id=case.org_id, agent_id=case.agent_id, threshold=threshold_of(world, case),
         context=case.context, now=now, guard=case.guard or world.guards.get(case.org_id, "strict"),
-        reading=reading,
+        reading=reading, retire=world.retire.get(case.org_id, 0.05),
     )  # fmt: skip
 
 
@@ -473,6 +528,7 @@ def test_questions_cover_what_they_should(world: Made) -> None:
         seen[answer.reason] += 1
         seen["nothing visible"] += answer.eligible == 0
         seen["refused and hit"] += bool(answer.refused and answer.hits)
+        seen["retired and hit"] += bool(answer.retired and answer.hits)
         if not answer.hits:
             continue
         best = made.plans[answer.hits[0].id]
@@ -481,13 +537,20 @@ def test_questions_cover_what_they_should(world: Made) -> None:
         seen["by grant"] += best.scope == "shared" and best.owner[1] != case.agent_id
         seen["several"] += len(answer.hits) > 1
         seen["tie"] += len(answer.hits) > 1 and similarity == answer.hits[1].similarity
+        if len(answer.hits) > 1 and similarity == answer.hits[1].similarity:
+            second = made.plans[answer.hits[1].id]
+            seen["by reports"] += second.outcome_score > best.outcome_score
+            seen["by own reports"] += (best.org_id, second.org_id) == (EVERYWHERE, EVERYWHERE) and (
+                standing(best, best.owner[0]) < standing(second, second.owner[0])
+            )
         seen["at the threshold"] += similarity == case.threshold and similarity < 1
         seen["long"] += len(best.tokens) > 32 and similarity < 1
         seen["below the floor"] += similarity < 0.6
     wanted = {
-        "exact": 900, "similar": 1500, "none_similar": 1000, "guarded": 500,
-        "refused and hit": 400, "nothing visible": 100,
-        "private": 200, "shared": 500, "public": 500, "global": 500, "by grant": 100,
+        "exact": 800, "similar": 1500, "none_similar": 1000, "guarded": 500,
+        "refused and hit": 400, "nothing visible": 100, "retired": 100, "retired and hit": 100,
+        "by reports": 50, "by own reports": 1,
+        "private": 150, "shared": 500, "public": 500, "global": 500, "by grant": 100,
         "several": 1000, "tie": 300, "at the threshold": 300, "long": 300, "below the floor": 300,
     }  # fmt: skip
     assert len(made.cases) >= 10_000
@@ -520,8 +583,8 @@ def test_recall_plan_is_the_best_by_definition(
         expected: tuple[object, ...] = (
             False, None, None, answer.reason, None, None, None, False, None, None,
         )  # fmt: skip
-        if answer.reason == "guarded":
-            refused = answer.refused[0]
+        if answer.reason in ("guarded", "retired"):
+            refused = (answer.retired or answer.refused)[0]
             expected = (*expected[:-2], str(refused.id), refused.similarity)
         if answer.hits:
             plan = made.plans[answer.hits[0].id]
@@ -589,15 +652,17 @@ def test_explain_recall_plan_is_the_definition_spelled_out(world: Made) -> None:
     for number, found in got.items():
         case, answer = made.cases[number], made.answers[number]
         hits = [hit.id for hit in answer.hits]
-        refused = [hit.id for hit in answer.refused]
+        retired = [hit.id for hit in answer.retired]
         expected: list[tuple[object, ...]] = []
         for rank, near in enumerate(answer.near[:20], start=1):
             if near.similarity < threshold_of(made, case):
                 verdict = "below_threshold"
-            elif near.id in refused:
-                verdict = "guarded"
-            else:
+            elif near.id in retired:
+                verdict = "retired"
+            elif near.id in hits:
                 verdict = "replayed" if near.id == hits[0] else "outranked"
+            else:
+                verdict = "guarded"
             expected.append((rank, near.id, near.similarity, verdict))
         if not answer.near:
             expected = [(None, None, None, "none_similar")]
