@@ -309,7 +309,7 @@ RETURN CASE p_set
     ]
     WHEN 'sweep_task' THEN ARRAY[
         'expired', 'evicted', 'purged', 'grants', 'delegations', 'idempotency_keys', 'terms',
-        'outcomes', 'events'
+        'outcomes', 'recall_log', 'events'
     ]
     WHEN 'delegation_status' THEN ARRAY['active', 'expired', 'revoked']
     WHEN 'delegation_direction' THEN ARRAY['given', 'received']
@@ -3506,6 +3506,7 @@ RETURN CASE p_name
     WHEN 'plan_ttl' THEN 'none'
     WHEN 'max_plans_per_agent' THEN 'none'
     WHEN 'max_plans_per_org' THEN 'none'
+    WHEN 'recall_log_ttl' THEN '90 days'
 END;
 COMMENT ON FUNCTION mnemo._setting_default(text) IS
     'The default of a setting; NULL for a name that is no setting.';
@@ -4035,6 +4036,39 @@ COMMENT ON COLUMN mnemo.plan_identity.plan_ids IS
     'The plans that are this one, each scope having its own; some may have ended meanwhile.';
 COMMENT ON COLUMN mnemo.plan_identity.times IS
     'How often it was claimed by a call that remembers it, from 1.';
+
+-- part: 229_recall_log.sql
+-- What callers log of recalls that they made: recall itself writes nothing. No words are kept here, so
+-- there is nothing to erase; sweep removes rows after the time that the setting recall_log_ttl gives.
+
+CREATE TABLE mnemo.recall_log (
+    org_id text NOT NULL,
+    id uuid NOT NULL,
+    agent_id text NOT NULL,
+    asked_at timestamptz NOT NULL,
+    reason text NOT NULL,
+    plan_id uuid,
+    similarity double precision,
+    duration_ms double precision,
+    CONSTRAINT recall_log_pkey PRIMARY KEY (org_id, id),
+    CONSTRAINT recall_log_reason_check CHECK (mnemo._is_label('recall_reason', reason)),
+    CONSTRAINT recall_log_similarity_check CHECK (similarity BETWEEN 0 AND 1),
+    CONSTRAINT recall_log_duration_check CHECK (duration_ms BETWEEN 0 AND 86400000)
+);
+CREATE INDEX recall_log_asked_at_idx ON mnemo.recall_log (org_id, asked_at);
+CREATE INDEX recall_log_plan_id_idx ON mnemo.recall_log (org_id, plan_id) WHERE plan_id IS NOT NULL;
+COMMENT ON TABLE mnemo.recall_log IS
+    'Recalls of plans that their callers logged: one row each, none is changed.';
+COMMENT ON COLUMN mnemo.recall_log.org_id IS 'Organisation of the agent that asked.';
+COMMENT ON COLUMN mnemo.recall_log.id IS 'UUID of version 7.';
+COMMENT ON COLUMN mnemo.recall_log.agent_id IS 'The agent that asked.';
+COMMENT ON COLUMN mnemo.recall_log.asked_at IS 'When it asked, as its caller says.';
+COMMENT ON COLUMN mnemo.recall_log.reason IS 'reason of the answer: a hit or why there was none.';
+COMMENT ON COLUMN mnemo.recall_log.plan_id IS
+    'The plan that was returned, which may be gone since; NULL for a miss or where it was not said.';
+COMMENT ON COLUMN mnemo.recall_log.similarity IS 'Its similarity, 0 to 1; NULL as plan_id.';
+COMMENT ON COLUMN mnemo.recall_log.duration_ms IS
+    'How long the caller waited for the answer, in milliseconds; NULL where it was not said.';
 
 -- part: 230_sharing.sql
 CREATE TABLE mnemo.acl (
@@ -5051,7 +5085,7 @@ BEGIN
           FROM pg_proc AS p
           JOIN pg_namespace AS n ON n.oid = p.pronamespace
          WHERE n.nspname = 'mnemo'
-           AND CASE WHEN p.proname = '_is_admin' THEN p_level = 'admin'
+           AND CASE WHEN p.proname IN ('_is_admin', '_is_stale_for_admin') THEN p_level = 'admin'
                 WHEN p.proname = '_chunk_table_changed' THEN p_level <> 'tenant'
                 WHEN left(p.proname, 1) = '_' THEN false
                 ELSE p_level = 'admin' OR p.proname <> ALL (mnemo._admin_functions()) END
@@ -5060,7 +5094,7 @@ BEGIN
         SELECT format('SELECT ON %I.%I', n.nspname, c.relname)
           FROM pg_class AS c
           JOIN pg_namespace AS n ON n.oid = c.relnamespace
-         WHERE n.nspname = 'mnemo' AND c.relname IN ('plan', 'stats', 'agent_stats')
+         WHERE n.nspname = 'mnemo' AND c.relname IN ('plan', 'stats', 'agent_stats', 'recall_stats', 'plan_value')
            AND p_level = 'admin'
            AND 'table' || c.oid <> ALL (p_kept)
          ORDER BY 1
@@ -5219,10 +5253,10 @@ BEGIN
                 p_name || ' must be on or off; got ' || mnemo._shown(p_value),
                 'SELECT mnemo.configure(''' || p_name || ''', ''on'')');
         END IF;
-    ELSIF p_name = 'purge_after' THEN
+    ELSIF p_name IN ('purge_after', 'recall_log_ttl') THEN
         IF p_value COLLATE "C" !~ '^(never|[0-9]{1,6} (minutes|hours|days))$' THEN
             RETURN mnemo._argument('p_value',
-                'purge_after must be never or a time like 30 days; got ' || mnemo._shown(p_value),
+                p_name || ' must be never or a time like 30 days; got ' || mnemo._shown(p_value),
                 'write a whole number of minutes, hours or days: 30 days');
         END IF;
     ELSIF p_name = 'plan_ttl' THEN
@@ -5261,8 +5295,8 @@ BEGIN
             'p_name must be the name of a setting; got ' || mnemo._shown(p_name),
             'experience_memory, similarity_threshold, semantic_threshold, semantic_margin, '
             'minimum_threshold, success_threshold, guard, merge_plans, default_agent_id, '
-            'default_org_id, purge_after, retire_threshold, plan_ttl, max_plans_per_agent or '
-            'max_plans_per_org');
+            'default_org_id, purge_after, retire_threshold, plan_ttl, max_plans_per_agent, '
+            'max_plans_per_org or recall_log_ttl');
     END IF;
 END
 $fn$;
@@ -5312,7 +5346,8 @@ COMMENT ON FUNCTION mnemo.configure(text, text, text) IS
     'long mnemo.sweep keeps deleted records; never: for good), retire_threshold (0.05: below it a '
     'plan is retired, see mnemo.record_plan_outcome; 0: by hand only), plan_ttl (none: how long a plan '
     'counts that was remembered without p_ttl), max_plans_per_agent and max_plans_per_org (none: how '
-    'many live plans mnemo.sweep leaves). Level admin only. Errors: 42501 not an administrator; 22023 unknown name, value '
+    'many live plans mnemo.sweep leaves), recall_log_ttl (90 days: how long mnemo.sweep keeps logged '
+    'recalls; never: for good). Level admin only. Errors: 42501 not an administrator; 22023 unknown name, value '
     'out of range.';
 
 CREATE FUNCTION mnemo.setting(
@@ -15156,7 +15191,8 @@ $fn$;
 COMMENT ON FUNCTION mnemo._sweep_expired(bigint, timestamptz) IS
     'Deletes, softly, at most p_limit records that have expired; returns how many.';
 
-CREATE FUNCTION mnemo._purge_before(
+CREATE FUNCTION mnemo._time_before(
+    p_setting text,
     p_org_id text,
     p_now timestamptz
 )
@@ -15165,7 +15201,7 @@ LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
-    v_after text := mnemo._setting('purge_after', p_org_id);
+    v_after text := mnemo._setting(p_setting, p_org_id);
 BEGIN
     IF v_after = 'never' THEN
         RETURN '-infinity';
@@ -15173,9 +15209,8 @@ BEGIN
     RETURN p_now - v_after::interval;
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._purge_before(text, timestamptz) IS
-    'Records of the organisation that were deleted before this time are to be removed for good, by '
-    'the setting purge_after.';
+COMMENT ON FUNCTION mnemo._time_before(text, text, timestamptz) IS
+    'What is older than this time is to go, by a setting of the organisation such as purge_after.';
 
 CREATE FUNCTION mnemo._sweep_deleted(
     p_limit bigint,
@@ -15195,7 +15230,7 @@ DECLARE
             SELECT m.org_id, m.id
               FROM mnemo.memory AS m
              WHERE m.org_id = o.org_id AND m.deleted_at IS NOT NULL AND m.redacted_at IS NULL
-               AND m.deleted_at <= mnemo._purge_before(o.org_id, p_now)
+               AND m.deleted_at <= mnemo._time_before('purge_after', o.org_id, p_now)
              ORDER BY m.deleted_at
              LIMIT p_limit
                FOR UPDATE SKIP LOCKED
@@ -15406,7 +15441,7 @@ CREATE FUNCTION mnemo.sweep(
     p_now timestamptz DEFAULT NULL
 )
 RETURNS TABLE (rank bigint, task text, done bigint, more boolean)
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 9
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 10
 SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
@@ -15464,8 +15499,13 @@ BEGIN
     done := mnemo._sweep_reports(p_limit);
     more := done >= p_limit;
     RETURN NEXT;
-    SELECT * INTO v_events FROM mnemo._sweep_events(p_limit * 10);
     rank := 9;
+    task := 'recall_log';
+    done := mnemo._sweep_recall_log(p_limit, v_now);
+    more := done >= p_limit;
+    RETURN NEXT;
+    SELECT * INTO v_events FROM mnemo._sweep_events(p_limit * 10);
+    rank := 10;
     task := 'events';
     done := v_events.sealed;
     more := v_events.left_over > 0;
@@ -15483,7 +15523,7 @@ COMMENT ON FUNCTION mnemo.sweep(bigint, timestamptz) IS
     'grants that have ended (event memory_unshare), delegations that have ended or were taken back, '
     'idempotency_keys without a record (a random stretch of the table in each call), terms '
     '(changes of the term statistics folded in), outcomes (reports about plans that waited, summed '
-    'up), events (sealed; ten times p_limit at most). '
+    'up), recall_log (logged recalls older than the setting recall_log_ttl), events (sealed; ten times p_limit at most). '
     'p_limit: rows of each task, 1 to 10,000. p_now: the time to go by, NULL for the clock; delegations '
     'go by the clock where it lies ahead. Level admin only. Errors: 42501 not an administrator; '
     '22023 bad p_limit or p_now; 55000 not in READ COMMITTED.';
@@ -22223,6 +22263,280 @@ COMMENT ON COLUMN mnemo.stats.first_written_at IS 'When the oldest record was wr
 COMMENT ON COLUMN mnemo.stats.last_written_at IS 'When the newest record was written.';
 COMMENT ON COLUMN mnemo.stats.remembered_failures IS 'Live records of what not to do.';
 
+-- part: 686_log_recall.sql
+CREATE FUNCTION mnemo._recall_entry_problem(
+    p_entry jsonb
+)
+RETURNS mnemo._problem
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_key text;
+    v_value jsonb;
+    v_most double precision;
+BEGIN
+    IF jsonb_typeof(p_entry) IS DISTINCT FROM 'object' THEN
+        RETURN mnemo._argument('p_recalls',
+            'an element must be a JSON object; got ' || coalesce(jsonb_typeof(p_entry), 'NULL'),
+            'keys are reason, plan_id, similarity, asked_at and duration_ms');
+    ELSIF NOT mnemo._is_label('recall_reason', p_entry ->> 'reason') THEN
+        RETURN mnemo._label_problem('p_recalls', 'recall_reason', p_entry ->> 'reason');
+    END IF;
+    FOR v_key, v_value IN SELECT e.key, e.value FROM jsonb_each(p_entry) AS e LOOP
+        CONTINUE WHEN v_key = 'reason' OR jsonb_typeof(v_value) = 'null'
+            AND v_key IN ('plan_id', 'similarity', 'asked_at', 'duration_ms');
+        IF v_key = 'plan_id' THEN
+            IF jsonb_typeof(v_value) <> 'string' OR (v_value #>> '{}') COLLATE "C"
+                !~ '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$'
+            THEN
+                RETURN mnemo._argument('p_recalls',
+                    'plan_id must be a UUID as a string; got ' || mnemo._shown(v_value::text),
+                    'pass id as recall_plan returned it');
+            END IF;
+        ELSIF v_key IN ('similarity', 'duration_ms') THEN
+            v_most := CASE v_key WHEN 'similarity' THEN 1 ELSE 86400000 END;
+            IF NOT coalesce(CASE WHEN jsonb_typeof(v_value) = 'number'
+                THEN (v_value #>> '{}')::numeric BETWEEN 0 AND v_most::numeric END, false)
+            THEN
+                RETURN mnemo._argument('p_recalls',
+                    format('%s must be a number from 0 to %s; got %s', v_key, v_most,
+                        mnemo._shown(v_value::text)),
+                    'leave it out where it is not known');
+            END IF;
+        ELSIF v_key = 'asked_at' THEN
+            IF NOT coalesce(CASE WHEN jsonb_typeof(v_value) = 'string'
+                THEN mnemo._is_time(v_value #>> '{}') END, false)
+            THEN
+                RETURN mnemo._argument('p_recalls', 'asked_at must be a time in ISO 8601 with its '
+                    'zone; got ' || mnemo._shown(v_value::text), 'such as "2026-01-31T09:00:00Z"');
+            ELSIF (v_value #>> '{}')::timestamptz > clock_timestamp() + interval '1 hour' THEN
+                RETURN mnemo._argument('p_recalls', 'asked_at lies in the future: '
+                    || mnemo._shown(v_value::text), 'log recalls after they were made');
+            END IF;
+        ELSE
+            RETURN mnemo._argument('p_recalls', 'unknown key ' || mnemo._shown(v_key),
+                'keys are reason, plan_id, similarity, asked_at and duration_ms');
+        END IF;
+    END LOOP;
+    RETURN NULL;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._recall_entry_problem(jsonb) IS
+    'The problem of an element of mnemo.log_recall; NULL for none.';
+
+CREATE FUNCTION mnemo.log_recall(
+    p_recalls jsonb,
+    p_agent_id text DEFAULT NULL,
+    p_org_id text DEFAULT NULL
+)
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_caller record;
+    v_entry record;
+    v_logged bigint;
+BEGIN
+    SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
+    PERFORM mnemo._raise_problem(mnemo._batch_problem('p_recalls', p_recalls, 'abort'));
+    FOR v_entry IN
+        SELECT e.entry, e.place
+          FROM jsonb_array_elements(p_recalls) WITH ORDINALITY AS e(entry, place)
+    LOOP
+        PERFORM mnemo._raise_placed(p.problem, v_entry.place)
+           FROM (SELECT mnemo._recall_entry_problem(v_entry.entry) AS problem) AS p
+          WHERE (p.problem).code IS NOT NULL;
+    END LOOP;
+    INSERT INTO mnemo.recall_log (
+        org_id, id, agent_id, asked_at, reason, plan_id, similarity, duration_ms
+    )
+    SELECT v_caller.org_id, mnemo._new_id(), v_caller.agent_id,
+           coalesce((e.entry ->> 'asked_at')::timestamptz, now()), e.entry ->> 'reason',
+           (e.entry ->> 'plan_id')::uuid, (e.entry ->> 'similarity')::double precision,
+           (e.entry ->> 'duration_ms')::double precision
+      FROM jsonb_array_elements(p_recalls) AS e(entry);
+    GET DIAGNOSTICS v_logged = ROW_COUNT;
+    RETURN v_logged;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo.log_recall(jsonb, text, text) IS
+    'Logs recalls of plans that the acting agent made, for the views mnemo.recall_stats and '
+    'mnemo.plan_value: recall itself writes nothing. p_recalls: an array of up to 10,000 objects '
+    'with reason (as mnemo.recall_plan returned it, required), plan_id, similarity (0 to 1), '
+    'asked_at (ISO 8601 with its zone; the transaction''s start where it is left out) and '
+    'duration_ms (how long the caller waited, up to a day). What was asked is not kept. Believes '
+    'what it is told: plan_id is not looked up. Rows go after the setting recall_log_ttl with '
+    'mnemo.sweep. Returns how many were logged: all or none. Errors: 42501 no access; 22023 bad '
+    'argument, with its position; 54000 over 10,000.';
+
+CREATE FUNCTION mnemo._sweep_recall_log(
+    p_limit bigint,
+    p_now timestamptz
+)
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+DECLARE
+    v_removed bigint;
+BEGIN
+    WITH RECURSIVE o AS (
+        -- One look-up an organisation, however many rows it has.
+        (SELECT l.org_id FROM mnemo.recall_log AS l ORDER BY l.org_id LIMIT 1)
+        UNION ALL
+        SELECT n.org_id
+          FROM o
+         CROSS JOIN LATERAL (
+            SELECT l.org_id
+              FROM mnemo.recall_log AS l
+             WHERE l.org_id > o.org_id
+             ORDER BY l.org_id
+             LIMIT 1
+         ) AS n
+    ), old AS (
+        SELECT d.org_id, d.id
+          FROM o
+         CROSS JOIN LATERAL (
+            SELECT l.org_id, l.id
+              FROM mnemo.recall_log AS l
+             WHERE l.org_id = o.org_id
+               AND l.asked_at <= mnemo._time_before('recall_log_ttl', o.org_id, p_now)
+             ORDER BY l.asked_at
+             LIMIT p_limit
+               FOR UPDATE SKIP LOCKED
+         ) AS d
+         LIMIT p_limit
+    )
+    DELETE FROM mnemo.recall_log AS l
+     USING old AS d
+     WHERE l.org_id = d.org_id AND l.id = d.id;
+    GET DIAGNOSTICS v_removed = ROW_COUNT;
+    RETURN v_removed;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._sweep_recall_log(bigint, timestamptz) IS
+    'Removes at most p_limit logged recalls older than the setting recall_log_ttl of their '
+    'organisation; returns how many.';
+
+-- part: 687_plan_views.sql
+CREATE FUNCTION mnemo._is_stale_for_admin(
+    p_org_id text,
+    p_plan_id uuid
+)
+RETURNS boolean
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED
+SECURITY DEFINER
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+BEGIN
+    RETURN mnemo._is_admin() AND mnemo._is_stale(p_org_id, p_plan_id, statement_timestamp());
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._is_stale_for_admin(text, uuid) IS
+    'Whether a plan is stale, for a view: administrators may execute this one. False for others.';
+
+-- Barriers, as in the other views for administrators.
+CREATE VIEW mnemo.recall_stats WITH (security_barrier) AS
+SELECT l.org_id,
+       date_trunc('hour', l.asked_at, 'UTC') AS hour,
+       count(*) AS recalls,
+       count(*) FILTER (WHERE l.reason IN ('exact', 'similar', 'semantic')) AS hits,
+       count(*) FILTER (WHERE l.reason = 'exact') AS exact,
+       count(*) FILTER (WHERE l.reason = 'similar') AS similar_words,
+       count(*) FILTER (WHERE l.reason = 'semantic') AS semantic,
+       count(*) FILTER (WHERE l.reason = 'none_similar') AS none_similar,
+       count(*) FILTER (WHERE l.reason = 'guarded') AS guarded,
+       count(*) FILTER (WHERE l.reason = 'stale') AS stale,
+       count(*) FILTER (WHERE l.reason = 'retired') AS retired,
+       count(*) FILTER (WHERE l.reason = 'ambiguous') AS ambiguous,
+       count(*) FILTER (WHERE l.reason = 'disabled') AS disabled,
+       count(*) FILTER (WHERE l.reason = 'blank_query') AS blank_query,
+       avg(l.similarity) AS mean_similarity,
+       avg(l.duration_ms) AS mean_duration_ms,
+       max(l.duration_ms) AS max_duration_ms
+  FROM mnemo.recall_log AS l
+ WHERE mnemo._is_admin()
+ GROUP BY l.org_id, date_trunc('hour', l.asked_at, 'UTC');
+COMMENT ON VIEW mnemo.recall_stats IS
+    'Recalls that their callers logged with mnemo.log_recall, by organisation and hour, for '
+    'administrators: nobody else sees a row. Hours without recalls have no row.';
+COMMENT ON COLUMN mnemo.recall_stats.org_id IS 'Organisation that asked.';
+COMMENT ON COLUMN mnemo.recall_stats.hour IS 'Start of the hour, of UTC.';
+COMMENT ON COLUMN mnemo.recall_stats.recalls IS 'Recalls of that hour.';
+COMMENT ON COLUMN mnemo.recall_stats.hits IS 'Of these, how many returned a plan.';
+COMMENT ON COLUMN mnemo.recall_stats.exact IS 'Hits with the same signature.';
+COMMENT ON COLUMN mnemo.recall_stats.similar_words IS 'Hits with reason similar.';
+COMMENT ON COLUMN mnemo.recall_stats.semantic IS 'Hits by an embedding.';
+COMMENT ON COLUMN mnemo.recall_stats.none_similar IS 'Misses: no plan was near enough.';
+COMMENT ON COLUMN mnemo.recall_stats.guarded IS 'Misses: the guard forbade the best plan.';
+COMMENT ON COLUMN mnemo.recall_stats.stale IS 'Misses: what the best plan cites has changed.';
+COMMENT ON COLUMN mnemo.recall_stats.retired IS 'Misses: the best plan failed too often.';
+COMMENT ON COLUMN mnemo.recall_stats.ambiguous IS 'Misses: the question lay between two plans.';
+COMMENT ON COLUMN mnemo.recall_stats.disabled IS 'Experience memory was off.';
+COMMENT ON COLUMN mnemo.recall_stats.blank_query IS 'Nothing was asked.';
+COMMENT ON COLUMN mnemo.recall_stats.mean_similarity IS
+    'Mean similarity where it was logged; NULL where it never was.';
+COMMENT ON COLUMN mnemo.recall_stats.mean_duration_ms IS
+    'Mean time that callers waited, in milliseconds; NULL where it was never logged.';
+COMMENT ON COLUMN mnemo.recall_stats.max_duration_ms IS 'The longest of these times.';
+
+CREATE VIEW mnemo.plan_value WITH (security_barrier) AS
+SELECT p.org_id,
+       p.id,
+       p.origin_org_id,
+       p.owner_agent_id,
+       p.scope,
+       p.query,
+       p.standing,
+       p.uses,
+       p.successes,
+       p.failures,
+       p.retired,
+       mnemo._is_stale_for_admin(p.org_id, p.id) AS stale,
+       coalesce(h.hits, 0) AS hits,
+       greatest(p.last_reported_at, h.last_hit_at) AS last_used_at,
+       p.created_at,
+       p.standing * (1 + p.uses + coalesce(h.hits, 0)) AS value
+  FROM mnemo.plan AS p
+  LEFT JOIN (
+    -- A global plan is used by all organisations, any other by its own.
+    SELECT o.org_id, l.plan_id, count(*) AS hits, max(l.asked_at) AS last_hit_at
+      FROM mnemo.recall_log AS l
+      CROSS JOIN LATERAL (VALUES (l.org_id), ('*')) AS o(org_id)
+     WHERE l.plan_id IS NOT NULL
+     GROUP BY o.org_id, l.plan_id
+  ) AS h ON h.org_id = p.org_id AND h.plan_id = p.id
+ WHERE p.reason IS NULL AND p.deleted_at IS NULL AND NOT p.quarantined
+   AND (p.expires_at IS NULL OR p.expires_at > now());
+COMMENT ON VIEW mnemo.plan_value IS
+    'What each plan is worth, for administrators: nobody else sees a row. Plans that are deleted, '
+    'expired or held back are not in it, retired and stale ones are.';
+COMMENT ON COLUMN mnemo.plan_value.org_id IS 'org_id of the plan; * for global.';
+COMMENT ON COLUMN mnemo.plan_value.id IS 'Id of the plan.';
+COMMENT ON COLUMN mnemo.plan_value.origin_org_id IS 'Organisation of its owner.';
+COMMENT ON COLUMN mnemo.plan_value.owner_agent_id IS 'The agent that owns it.';
+COMMENT ON COLUMN mnemo.plan_value.scope IS 'Who sees it.';
+COMMENT ON COLUMN mnemo.plan_value.query IS 'The question that it answered.';
+COMMENT ON COLUMN mnemo.plan_value.standing IS
+    'Lower bound of how often it works, 0 to 1, by what its organisation reports.';
+COMMENT ON COLUMN mnemo.plan_value.uses IS 'Reports of its organisation about it.';
+COMMENT ON COLUMN mnemo.plan_value.successes IS 'Of these, how many say that it worked.';
+COMMENT ON COLUMN mnemo.plan_value.failures IS 'Of these, how many say that it did not.';
+COMMENT ON COLUMN mnemo.plan_value.retired IS 'Whether it failed too often to be replayed.';
+COMMENT ON COLUMN mnemo.plan_value.stale IS 'Whether something that it cites has changed since.';
+COMMENT ON COLUMN mnemo.plan_value.hits IS
+    'Recalls that returned it, as far as they were logged and sweep has not removed them.';
+COMMENT ON COLUMN mnemo.plan_value.last_used_at IS
+    'The latest report or logged recall of it; NULL for none.';
+COMMENT ON COLUMN mnemo.plan_value.created_at IS 'When it was written.';
+COMMENT ON COLUMN mnemo.plan_value.value IS
+    'standing times one more than its reports and hits: what is often used and works is worth most.';
+
 -- part: 690_explain.sql
 CREATE FUNCTION mnemo._explain_candidates(
     p_call mnemo._recall_input,
@@ -25057,9 +25371,8 @@ BEGIN
           FROM (SELECT s.predicate AS name, sum(s.records)::bigint AS records
                   FROM seen AS s WHERE s.predicate IS NOT NULL GROUP BY s.predicate) AS c
       ) AS b;
-    -- 29 characters a value of one line hold 40 names of both lines below 300 tokens. What one line
-    -- leaves of its half is the other's.
-    v_room := p_limit * 29;
+    -- Below 300 tokens with the usual limit. What one line leaves of its half is the other's.
+    v_room := greatest(p_limit, 40) * 29;
     v_about := mnemo._map_line('about', v_abouts, p_limit, v_room);
     v_attribute := mnemo._map_line('attribute', v_attributes, p_limit, v_room);
     RETURN array_to_string(ARRAY[
@@ -25093,14 +25406,14 @@ BEGIN
 END
 $fn$;
 COMMENT ON FUNCTION mnemo.memory_map(bigint, text, text) IS
-    'What the memory that the acting agent may read is about, to be shown to a language model, '
-    'which then names subjects and attributes right: a line about: value (records), ... of the '
-    'subjects and a line attribute: value (records), ... of the predicates, most frequent first, '
-    'then by the bytes of the name. Each line has p_limit values at most (1 to 1000, 40 by '
-    'default) and ends with , and N more where there are more. Bounded whatever the names: those '
-    'of more than 40 characters are cut to 37 and three dots, and both lines together have at '
-    'most 29 characters a value of the limit, 290 tokens of 4 characters at 40, but always one '
-    'value each. Counts what retrieval could give: records that are live, active and valid now, '
+    'What the memory that the acting agent may read is about, to be shown to a language model, which '
+    'then names subjects and attributes right: a line about: value (records), ... of the subjects and '
+    'a line attribute: value (records), ... of the predicates, most frequent first, then by the bytes '
+    'of the name. Each line has p_limit values at most (1 to 1000, 40 by default) and ends with , and '
+    'N more where there are more. Bounded whatever the names: those of more than 40 characters are cut '
+    'to 37 and three dots, and both lines together have 1,160 characters at most, 290 tokens, above a '
+    'limit of 40 29 for each value of it, but always one value each; what one line leaves of its half '
+    'is the other''s. Counts what retrieval could give: records that are live, active and valid now, '
     'and no plans. A line without values is left out; empty where there is nothing. Errors: 42501 '
     'access, 22023 a limit out of range.';
 

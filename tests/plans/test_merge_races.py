@@ -80,8 +80,13 @@ def opposite_orders(db: psycopg.Connection, dsn: str, iterations: int) -> None:
             assert {answer["status"] for answer in answers} <= {"stored", "merged"}
             if chooser.random() < 0.2:
                 try:
-                    rows(conn, "forget", ids=[answer["id"] for answer in answers], agent_id="ana",
-                         strategy=chooser.choice(["soft_delete", "hard_delete", "redact"]))
+                    rows(
+                        conn,
+                        "forget",
+                        ids=[answer["id"] for answer in answers],
+                        agent_id="ana",
+                        strategy=chooser.choice(["soft_delete", "hard_delete", "redact"]),
+                    )
                 except psycopg.errors.lookup("MN001"):
                     # The other was first.
                     pass
@@ -94,9 +99,7 @@ def opposite_orders(db: psycopg.Connection, dsn: str, iterations: int) -> None:
     assert doubles == []
 
 
-def test_batches_in_opposite_order_do_not_deadlock(
-    db: psycopg.Connection, module_dsn: str
-) -> None:
+def test_batches_in_opposite_order_do_not_deadlock(db: psycopg.Connection, module_dsn: str) -> None:
     """Each claims its plans in one order, whatever the order of the batch."""
     opposite_orders(db, module_dsn, 200)
 
@@ -109,9 +112,7 @@ def test_ten_thousand_opposite_batches_do_not_deadlock(
     opposite_orders(db, module_dsn, 10_000)
 
 
-def test_single_writes_of_one_plan_make_one_record(
-    db: psycopg.Connection, module_dsn: str
-) -> None:
+def test_single_writes_of_one_plan_make_one_record(db: psycopg.Connection, module_dsn: str) -> None:
     """One stores it, the others are merged into that one; every outcome is counted."""
 
     def work(number: int, conn: psycopg.Connection, barrier: Barrier) -> list[tuple[Any, str]]:
@@ -131,8 +132,7 @@ def test_single_writes_of_one_plan_make_one_record(
     assert scalar(db, "SELECT count(*) FROM mnemo.plan_signature") == 25
     # The best outcome's steps, whoever came last.
     assert db.execute(
-        "SELECT DISTINCT steps, outcome_score FROM mnemo.plan"
-        " WHERE consolidation_state = 'raw'"
+        "SELECT DISTINCT steps, outcome_score FROM mnemo.plan WHERE consolidation_state = 'raw'"
     ).fetchall() == [(["7"], 0.67)]
     counted = scalar(
         db, "SELECT sum(jsonb_array_length(changes -> 'observed')) FROM mnemo.event"
