@@ -98,6 +98,10 @@ GOOD: dict[str, dict[str, Any]] = {
     "remember_plans": {
         "plans": '[{"query": "x", "steps": [], "chunk_ids": [], "outcome_score": 1}]'
     },
+    "remember_failure": {"query": "x", "steps": ["a"], "reason": "r"},
+    "recall_failures": {"query": "x"},
+    "list_failures": {},
+    "duplicate_plans": {},
     "recall_plan": {"query": "x"},
     "recall_plans": {"query": "x"},
     "explain_recall_plan": {"query": "x"},
@@ -155,7 +159,7 @@ def _names() -> Iterator[Case]:
                 yield Case(function, {parameter: bad}, "22023", f"p_{parameter}")
 
 
-RECALLS = ("recall_plan", "recall_plans", "explain_recall_plan")
+RECALLS = ("recall_plan", "recall_plans", "explain_recall_plan", "recall_failures")
 
 
 def _parameters(function: str) -> set[str]:
@@ -174,6 +178,7 @@ def _labels() -> Iterator[Case]:
         ("recall", "strategy", "recent"), ("recall", "scope", "public"),
         ("check_permission", "permission", "read"), ("share", "permission", "read"),
         ("forget", "strategy", "soft_delete"), ("remember_plan", "scope", "public"),
+        ("remember_failure", "scope", "public"),
         ("remember_plans", "on_error", "skip"), ("import_records", "on_error", "skip"),
         ("grant_access", "level", "tenant"), ("forget_where", "strategy", "archive"),
         ("delegate", "permission", "read"), ("enable_vectors", "distance", "cosine"),
@@ -210,6 +215,7 @@ def _texts() -> Iterator[Case]:
         ("remember", "source_id thread_id created_by subject predicate location idempotency_key"),
         ("recall", "thread_id"), *((function, "context") for function in RECALLS),
         ("remember_plan", "context thread_id source_id idempotency_key"),
+        ("remember_failure", "context thread_id source_id idempotency_key"),
     ):  # fmt: skip
         for parameter in parameters.split():
             for bad in BLANKS:
@@ -226,7 +232,7 @@ def _lists() -> Iterator[Case]:
     """Lists of texts: NULL and blank elements, nesting, too many, too long."""
     for function, parameter in (
         ("remember", "tags"), ("remember", "entities"), ("remember", "aliases"),
-        ("recall", "tags"), ("remember_plan", "tags"),
+        ("recall", "tags"), ("remember_plan", "tags"), ("remember_failure", "tags"),
     ):  # fmt: skip
         bad_lists: list[Any] = [[None], ["a", None, "b"], [["a"]], [["a", "b"], ["c", "d"]],
                                 [[None]], *([blank] for blank in BLANKS), ["a", " "]]  # fmt: skip
@@ -257,14 +263,15 @@ def _numbers() -> Iterator[Case]:
         for bad in (NAN, INF, -INF, 0, -1, 0.29999999, 1.0000000000000002, 2):
             changes = {"similarity_threshold": bad}
             yield Case(function, changes, "22023", "p_similarity_threshold")
-    for function in ("recall", "recall_plans", "list_plans", "read_events", "delegations"):
+    for function in ("recall", "recall_plans", "list_plans", "read_events", "delegations",
+                     "recall_failures", "list_failures", "duplicate_plans"):  # fmt: skip
         for limit in (None, 0, -1, 1001, 2**63 - 1, -(2**63)):
             yield Case(function, {"limit": limit}, "22023", "p_limit")
 
 
 def _times() -> Iterator[Case]:
     """Times to live that are none; times of facts that are none."""
-    for function in ("remember", "share", "remember_plan", "delegate"):
+    for function in ("remember", "share", "remember_plan", "remember_failure", "delegate"):
         for bad in ("0", "-1 microsecond", "-1 month", "1 month -30 days", "1 day -24 hours",
                     "1001 years", "12001 months", "400000 days"):  # fmt: skip
             yield Case(function, {"ttl": bad}, "22023", "p_ttl")
@@ -317,6 +324,9 @@ def _ids() -> Iterator[Case]:
     yield Case("unshare", {"id": Id("own global")}, "22023", "p_id")
     yield Case("get_plan", {"id": Id("own")}, "MN001", "p_id")
     yield Case("list_plans", {"after": Id("unknown")}, NO_ROWS)
+    yield Case("list_failures", {"after": Id("unknown")}, NO_ROWS)
+    yield Case("duplicate_plans", {"after": Id("plan")}, "22023", "p_after_other")
+    yield Case("duplicate_plans", {"after_other": Id("plan")}, "22023", "p_after")
     yield Case("get_memories", {"ids": [Id("own")], "org_id": "acme"}, NO_ROWS)
     yield Case("get_memories", {"ids": [Id("own")], "agent_id": "bob"}, NO_ROWS)
 
@@ -337,6 +347,8 @@ def _contents() -> Iterator[Case]:
     for bad in (None, *BLANKS):
         yield Case("remember", {"content": bad}, "22023", "p_content")
         yield Case("remember_plan", {"query": bad}, "22023", "p_query")
+        yield Case("remember_failure", {"query": bad}, "22023", "p_query")
+        yield Case("remember_failure", {"reason": bad}, "22023", "p_reason")
     for long in ("x" * 1_048_577, "é" * 524_289, "x" * 5_000_000):
         yield Case("remember", {"content": long}, "54000", "p_content")
     for metadata in ("null", "1", '"x"', "[]", "[{}]", "true", '{"experience_plan": 1}',
@@ -369,12 +381,38 @@ def _contents() -> Iterator[Case]:
     for weights in ("null", "[]", '{"recency": -1}', '{"tags": 1}'):
         yield Case("recall", {"weights": weights}, "22023", "p_weights")
     # Questions that are no question.
-    for function, answer in zip(RECALLS, (BLANK, NO_ROWS, EXPLAINED), strict=True):
+    for function, answer in zip(RECALLS, (BLANK, NO_ROWS, EXPLAINED, NO_ROWS), strict=True):
         yield Case(function, {"query": None}, "22023", "p_query")
         for blank in BLANKS:
             yield Case(function, {"query": blank}, answer)
     for query in (*BLANKS, None):
         yield Case("recall", {"query": query, "thread_id": "none"}, NO_ROWS)
+
+
+def _failures() -> Iterator[Case]:
+    """What remember_failure and duplicate_plans have of their own, and share with remember_plan."""
+    for long in ("x" * 10_001, "é" * 10_001):
+        yield Case("remember_failure", {"reason": long}, "54000", "p_reason")
+    for parameter in ("steps", "chunk_ids"):
+        for bad in ([None], ["a", None], [["a"]], [["a", "b"], ["c", "d"]], "[0:0]={NULL}"):
+            yield Case("remember_failure", {parameter: bad}, "22023", f"p_{parameter}")
+    yield Case("remember_failure", {"steps": None}, "22023", "p_steps")
+    yield Case("remember_failure", {"steps": ["s"] * 1001}, "54000", "p_steps")
+    yield Case("remember_failure", {"chunk_ids": ["c"] * 10_001}, "54000", "p_chunk_ids")
+    yield Case("remember_failure", {"steps": ["s" * 1_048_577]}, "54000", "p_steps")
+    for details in ("{}", "null", "[]", "[1, 2]"):
+        yield Case("remember_failure", {"details": details}, "22023", "p_details")
+    yield Case("remember_failure", {"idempotency_key": "key of a plan"}, "22023",
+               "p_idempotency_key")  # fmt: skip
+    for source in BLANKS[1:]:
+        yield Case("remember_failure", {"chunk_source": source}, "22023", "p_chunk_source")
+    yield Case("remember_failure", {"chunk_source": "x" * 257}, "54000", "p_chunk_source")
+    for bad in ("infinity", "-infinity", "10000-01-01 00:00+00"):
+        yield Case("remember_failure", {"read_at": bad}, "22023", "p_read_at")
+    for bad in ("", "Refuse", "stale"):
+        yield Case("recall_failures", {"stale": bad}, "22023", "p_stale")
+    for bad in (NAN, INF, -INF, 0, 0.29999999, 1.0000000000000002):
+        yield Case("duplicate_plans", {"threshold": bad}, "22023", "p_threshold")
 
 
 def _plans() -> Iterator[Case]:
@@ -696,7 +734,7 @@ def _upkeep() -> Iterator[Case]:
 CASES: list[Case] = [
     *_planning(),
     *_names(), *_labels(), *_texts(), *_lists(), *_numbers(), *_times(), *_ids(), *_agents(),
-    *_contents(), *_plans(), *_batches(), *_administration(), *_pure(), *_transfers(),
+    *_contents(), *_plans(), *_failures(), *_batches(), *_administration(), *_pure(), *_transfers(),
     *_chains(), *_writing(), *_forgetting(), *_delegations(), *_upkeep(),
 ]  # fmt: skip
 
