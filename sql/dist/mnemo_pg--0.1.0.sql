@@ -25918,12 +25918,11 @@ BEGIN ATOMIC
                THEN mnemo._form_strength(t.word)
                ELSE mnemo._word_strengths() ->> t.word END AS strength
           FROM (
-            SELECT p.word, p.place, p.phrase, lag(p.phrase) OVER (ORDER BY p.place) AS before
-              FROM (
-                SELECT u.word, u.place, mnemo._related_words() ->> (
-                           u.word || ' ' || lead(u.word) OVER (ORDER BY u.place)) AS phrase
-                  FROM unnest(mnemo._terms(p_text)) WITH ORDINALITY AS u(word, place)
-              ) AS p
+            SELECT u.word, u.place,
+                   mnemo._related_words() ->> (u.word || ' ' || lead(u.word) OVER w) AS phrase,
+                   mnemo._related_words() ->> (lag(u.word) OVER w || ' ' || u.word) AS before
+              FROM unnest(mnemo._terms(p_text)) WITH ORDINALITY AS u(word, place)
+            WINDOW w AS (ORDER BY u.place)
           ) AS t
          GROUP BY t.word
     ), asked AS MATERIALIZED (

@@ -3,95 +3,94 @@ RETURNS text[]
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN string_to_array(
     'able absolutely accept according accus achieve acquire across act actual actually adapt'
-    ' add adjust admit adopt advice advise affect afford afraid afternoon against ago agree ah'
-    ' ahead aim alive allow allowed alone along already alright alter although amazing among'
-    ' amount announce annoy annoyed answer anybody anymore anyway anywhere apart apparent'
-    ' apparently appear appreciate approach approve area argue around arrange arranged arrive'
-    ' aside asking assess assist assume assure attach attempt attend attending attention attract'
-    ' autumn awake aware away awesome bad base basically bear beat beautiful became becaus'
-    ' become beg began begin behind believe belong below bend beneath beside bet between beyond'
-    ' big bit blame bloke blow book booked booking bored boring both bother break breathe bring'
-    ' brought build burn bury busy buying calculate call called calling care careful carry'
-    ' carrying case cast catch caught caus cease certain certainly chance change chap chase'
-    ' cheap check cheer choice choose chose chosen claim clear clearly close closest cold'
-    ' collapse combine comfort comfortable coming command comment commit common communicate'
-    ' compare complain complaint complete completely compose concentrate concern conclude'
-    ' conduct confess confirm confused conquer consider constantly construct consult contain'
-    ' continue contribute convert convince cool cope copy correct correctly count counter couple'
-    ' course cover crazy create cross cry cure current currently daily dare dark day dead deal'
-    ' dear decent decide decided decision deep definitely demand deny depart depend describe'
-    ' deserve design desire despite destroy detail detect determine develop devote die differ'
-    ' difference different difficult dig direct directly dirty disappoint discover discuss'
-    ' dislike display divide doing dominate donate double doubt dozen drag draw dream drive'
-    ' driving drop drove dry due during eager early earn ease easily easy educate eh either'
-    ' elect else elsewhere emerge employ empty enable encourage end ended engage enough ensure'
-    ' entertain entire entirely equal escape especially essentially establish estimate even'
-    ' evening event eventually everybody everywhere exact exactly examine example exceed except'
-    ' exchange excited excus execute exhausted exist expand expect expensive explain explore'
-    ' expose express extend extra extremely eye face fact fail fair fairly fall familiar fancy'
-    ' far fast favorite favour favourite fear feed feel feeling felt fetching few fight figure'
-    ' fill final finally finance finding fine finish fire first fit fix float flow fold folk'
-    ' follow fond force forever forget forgot forgotten form former forty forward free freez'
-    ' frequently fresh front fulfil full fully fun function funny further future gain gather'
-    ' general generally getting giving glad gladly glorious gorgeous gotta govern grab grant'
-    ' greet grow guarantee guess guide guy half hand handle handled handy hang happen happened'
-    ' happening happy hard hardly hate head heading heal hear heard heavy hell hello help'
-    ' helpful hey hi hide hint hire hit hmm hold honest honestly hope hoping hot hour huge'
-    ' hungry hunt hurry hurt idea ideal ideally ignore illustrate imagine immediate immediately'
-    ' important impose impossible impress improve include increase indeed indicate influence'
-    ' info inform information initial injure inside insist install instance instant instead'
-    ' intend intention interested interesting introduce invent invest investigate invite invited'
-    ' inviting involve issue item join joint joke judge jump justify keen keep kept key kick'
-    ' kidding kill kindly knock knowing lady large last late lately later latest laugh launch'
-    ' lay lead lean learn least leave leaving left lend lent less letting level lick lie light'
-    ' likely liking limit line link list listed little live load local long longer looking lose'
-    ' lost loud lovely low lucky mad main mainly maintain major making manage managed mark marry'
-    ' match matter maybe mean meant meanwhile measure melt mend mention mentioned mere mess'
-    ' message middle mind minor minute miss missed missing mistake mix modern moment monitor'
-    ' month morning mostly motivate mount move murder mutual narrow natural naturally near'
-    ' nearby nearest nearly necessarily necessary neither next nice night nobody nod none noon'
-    ' normal normally note notice nowaday nowhere observe obtain obvious obviously occasion'
-    ' occasionally occupy occur odd offer official oh ok okay once open operate opinion oppose'
-    ' option ordinary organise organised organising original otherwise ought outside overall'
-    ' overcome overdue owe pack packing participate particular particularly pass past perfect'
-    ' perfectly perform perhap permanent permit personal personally persuade pick picked piece'
-    ' place plain plan planned planning plead pleasant pleased plenty plus point poor pop'
-    ' popular position possess possible possibly postpone potential pour practically praise pray'
-    ' predict prefer preferably preference preferred prepare prepared pretty prevent previous'
-    ' previously pricey prime private probably problem proceed produce promote proper properly'
-    ' propose protect prove provide provoke publish pull punish pure purpose pursue push putting'
-    ' qualify question quick quickly quiet quit quite quote raise random range rapid rare rate'
-    ' rather rave raw reach react read ready real realise realiz reason rebuild receive recent'
-    ' recently reckon recognise recommend recommendation recover reduce refer refus regard'
-    ' regarding regret regular regularly reject relate related relax release relevant reliable'
-    ' reliably relieve rely remain reminder remote remove repeat replace reply represent request'
-    ' require rescue reserve reserved resign resist resolve respective respond rest restore'
-    ' restrict result retain retire reveal reverse review reward rich right rise risk rob roll'
-    ' rough roughly round rub ruin rule running rush sake satisfied satisfy save saying scratch'
-    ' scream search second secure seeing seek seem seemed seiz select send senior sense sensible'
-    ' separate serious seriously serve served serving set settle settled several severe shake'
-    ' shape share sharp shelter shine shock short shortly shot shout showing shut shy side sign'
-    ' signal silent silly similar simple simply since single sink sit situation skip sleepy'
-    ' slight slightly slip slow slowly small smart smash smile smooth snap social soft sole'
-    ' solid solve somebody somehow sometime somewhat somewhere soon sorry sorted sorting sound'
-    ' space speak special specific specifically spend spill spin split spoil spoke spot spread'
-    ' spring squeez stable stand standard stare start started state static stay steady steal'
-    ' steep stick stir stop stopping straight strain strange stress stretch strict strike strip'
-    ' strong struggle stuck stupid submit succeed such suck sudden suddenly suffer sufficient'
-    ' suggest suggestion suit suitable suited summer super superb supply support suppose'
-    ' supposed sure surely surprise surround survive suspect suspend sustain swallow swear sweep'
-    ' sweet swing switch tackle taking talk talking tear tease telling tempt tend term terrible'
-    ' test thank therefore thick thin thinking third thorough though threaten three thrilled'
-    ' throw tie tight till tiny tired today together tomorrow tonight top total totally touch'
-    ' tough toward trace track transfer transform translate trap treat tremble tremendous trick'
-    ' tricky tried trouble true trust trusty truth try trying turn twice twist two typical'
-    ' typically ugly ultimately under understand understood unite unless until unusual upon'
-    ' upset urge urgent useful usual value vanish various vary vast via view vital wait waiting'
-    ' wake walk wander wanna want wanting warm warn waste wasted watch wave weaken wear wearing'
-    ' week weekday weird wet whatever whenever wherever whether whichever while whilst whisper'
-    ' whoever whole wide wild willing win winter wipe wise wish withdraw within without witness'
-    ' won wonder wonderful wondering word work worked world worry worse worst worth wound wow'
-    ' wrap write wrong year yell yes yesterday yield young', ' ');
+    ' add adjust admit adopt advice advise affect afford afraid afternoon against ago ah ahead'
+    ' aim alive allow allowed alone along already alright alter although amazing among amount'
+    ' announce annoy annoyed answer anybody anymore anyway anywhere apart apparent apparently'
+    ' appear appreciate approach approve area argue around arrange arranged arrive aside asking'
+    ' assess assist assume assure attach attempt attend attending attention attract autumn awake'
+    ' aware away awesome bad base basically bear beat beautiful became becaus become beg began'
+    ' begin behind believe belong below bend beneath beside bet between beyond big bit blame'
+    ' bloke blow book booked booking bored boring both bother bought break breathe bring brought'
+    ' build burn bury busy buy buying calculate call called calling care careful carry carrying'
+    ' case cast catch caught caus cease certain certainly chance change chap chase cheap check'
+    ' cheer choice choose chose chosen claim clear clearly close closest cold collapse combine'
+    ' comfort comfortable coming command comment commit common communicate compare complain'
+    ' complaint complete completely compose concentrate concern conclude conduct confess confirm'
+    ' confused conquer consider constantly construct consult contain continue contribute convert'
+    ' convince cool cope copy correct correctly count counter couple course cover crazy create'
+    ' cross cry cure current currently daily dare dark day dead deal dear decent decide decided'
+    ' decision deep definitely demand deny depart depend describe deserve design desire despite'
+    ' destroy detail detect determine develop devote die differ difference different difficult'
+    ' dig direct directly dirty disappoint discover discuss dislike display divide doing'
+    ' dominate donate double doubt dozen drag draw dream drop drove dry due during eager early'
+    ' earn ease easily easy educate eh either elect else elsewhere emerge employ empty enable'
+    ' encourage end ended engage enough ensure entertain entire entirely equal escape especially'
+    ' essentially establish estimate even evening event eventually everybody everywhere exact'
+    ' exactly examine example exceed except exchange excited excus execute exhausted exist'
+    ' expand expect expensive explain explore expose express extend extra extremely eye face'
+    ' fact fail fair fairly fall familiar fancy far fast favorite favour favourite fear feed'
+    ' feel feeling felt fetching few fight figure fill final finally finance finding fine finish'
+    ' fire first fit fix float flow fold folk follow fond force forever forget forgot forgotten'
+    ' form former forty forward free freez frequently fresh front fulfil full fully fun function'
+    ' funny further future gain gather general generally getting giving glad gladly glorious'
+    ' gorgeous gotta govern grab grant greet grow guarantee guess guide guy half hand handle'
+    ' handled handy hang happen happened happening happy hard hardly hate head heading heal hear'
+    ' heard heavy hell hello help helpful hey hi hide hint hire hit hmm hold honest honestly'
+    ' hope hoping hot hour huge hunt hurry hurt idea ideal ideally ignore illustrate imagine'
+    ' immediate immediately important impose impossible impress improve include increase indeed'
+    ' indicate influence info inform information initial injure inside insist install instance'
+    ' instant instead intend intention interested interesting introduce invent invest'
+    ' investigate invite invited inviting involve issue item join joint joke judge jump justify'
+    ' keen keep kept key kick kidding kill kindly knock knowing lady large last late lately'
+    ' later latest laugh launch lay lead lean learn least leave leaving left lend lent less'
+    ' letting level lick lie light likely liking limit line link list listed little live load'
+    ' local long longer looking lose lost lovely low lucky mad main mainly maintain major making'
+    ' manage managed mark marry match matter maybe mean meant meanwhile measure melt mend'
+    ' mention mentioned mere mess message middle mind minor minute miss missed missing mistake'
+    ' mix modern moment monitor month morning mostly motivate mount move murder mutual narrow'
+    ' natural naturally near nearby nearest nearly necessarily necessary neither next nice night'
+    ' nobody nod none noon normal normally note notice nowaday nowhere observe obtain obvious'
+    ' obviously occasion occasionally occupy occur odd offer official oh ok okay once open'
+    ' operate opinion oppose option ordinary organise organised organising original otherwise'
+    ' ought outside overall overcome overdue owe pack packing participate particular'
+    ' particularly pass past perfect perfectly perform perhap permanent permit personal'
+    ' personally persuade pick picked piece place plain plan planned planning plead pleasant'
+    ' pleased plenty plus point poor pop popular position possess possible possibly postpone'
+    ' potential pour practically praise pray predict prefer preferably preference preferred'
+    ' prepare prepared pretty prevent previous previously pricey prime private probably problem'
+    ' proceed produce promote proper properly propose protect prove provide provoke publish pull'
+    ' punish pure purpose pursue push putting qualify question quick quickly quit quite quote'
+    ' raise random range rapid rare rate rather rave raw reach react ready real realise realiz'
+    ' reason rebuild receive recent recently reckon recognise recommend recommendation recover'
+    ' reduce refer refus regard regarding regret regular regularly reject relate related relax'
+    ' release relevant reliable reliably relieve rely remain reminder remote remove repeat'
+    ' replace reply represent request require rescue reserve reserved resign resist resolve'
+    ' respective respond rest restore restrict result retain retire reveal reverse review reward'
+    ' rich right rise risk rob roll rough roughly round rub ruin rule rush sake satisfied'
+    ' satisfy save saying scratch scream search second secure seeing seek seem seemed seiz'
+    ' select send senior sense sensible separate serious seriously serve served serving set'
+    ' settle settled several severe shake shape share sharp shelter shine shock short shortly'
+    ' shot shout showing shut shy side sign signal silly similar simple simply since single sink'
+    ' sit situation skip sleepy slight slightly slip slow slowly small smart smash smile smooth'
+    ' snap social soft sole solid solve somebody somehow sometime somewhat somewhere soon sorry'
+    ' sorted sorting sound space speak special specific specifically spend spill spin split'
+    ' spoil spoke spot spread spring squeez stable stand standard stare start started state'
+    ' static stay steady steal steep stick stir stop stopping straight strain strange stress'
+    ' stretch strict strike strip strong struggle stuck stupid submit succeed such suck sudden'
+    ' suddenly suffer sufficient suggest suggestion suit suitable suited summer super superb'
+    ' supply support suppose supposed sure surely surprise surround survive suspect suspend'
+    ' sustain swallow swear sweep sweet swing switch tackle taking talk talking tear tease'
+    ' telling tempt tend term terrible test thank therefore thick thin thinking third thorough'
+    ' though threaten three thrilled throw tie tight till tiny tired today together tomorrow'
+    ' tonight top total totally touch tough toward trace track transfer transform translate trap'
+    ' treat tremble tremendous trick tricky tried trouble true trust trusty truth try trying'
+    ' turn twice twist two typical typically ugly ultimately under understand understood unite'
+    ' unless until unusual upon upset urge urgent useful usual value vanish various vary vast'
+    ' via view vital wait waiting wake wander wanna want wanting warm warn waste wasted watch'
+    ' wave weaken wear wearing week weekday weird wet whatever whenever wherever whether'
+    ' whichever while whilst whisper whoever whole wide wild willing win winter wipe wise wish'
+    ' withdraw within without witness won wonder wonderful wondering word work worked world'
+    ' worry worse worst worth wound wow wrap write wrong year yell yes yesterday yield young', ' ');
 COMMENT ON FUNCTION mnemo._conversation_words() IS
     'English words, as _terms folds them, that carry a conversation and seldom its subject: they '
     'ask for something only where a question has no other words.';
@@ -137,6 +136,21 @@ COMMENT ON FUNCTION mnemo._word_strengths() IS
     'The words that ask for little: 1 for those of _conversation_words, 0 for those of _weak_words,'
     ' -1 for stop words. A constant, asked faster than the lists.';
 
+CREATE FUNCTION mnemo._form_strength(
+    p_word text
+)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE
+    WHEN mnemo._word_strengths() ? p_word OR mnemo._related_words() ? p_word
+    THEN mnemo._word_strengths() ->> p_word
+    ELSE coalesce(
+        mnemo._word_strengths() ->> (mnemo._word_forms(p_word))[1],
+        mnemo._word_strengths() ->> (mnemo._word_forms(p_word))[2]) END;
+COMMENT ON FUNCTION mnemo._form_strength(text) IS
+    'The entry of a word that ends in ing or ed in _word_strengths; for one that has none there '
+    'and no related words, that of the word it is a form of. NULL for none.';
+
 CREATE FUNCTION mnemo._question_terms(
     p_text text
 )
@@ -154,14 +168,15 @@ BEGIN ATOMIC
     WITH token AS MATERIALIZED (
         SELECT t.word, min(t.place) AS place, min(t.phrase) AS phrase,
                CASE WHEN min(t.phrase) IS NULL AND bool_and(t.before IS NOT NULL) THEN '0'
+               WHEN right(t.word, 3) = 'ing' OR right(t.word, 2) = 'ed'
+               THEN mnemo._form_strength(t.word)
                ELSE mnemo._word_strengths() ->> t.word END AS strength
           FROM (
-            SELECT p.word, p.place, p.phrase, lag(p.phrase) OVER (ORDER BY p.place) AS before
-              FROM (
-                SELECT u.word, u.place, mnemo._related_words() ->> (
-                           u.word || ' ' || lead(u.word) OVER (ORDER BY u.place)) AS phrase
-                  FROM unnest(mnemo._terms(p_text)) WITH ORDINALITY AS u(word, place)
-              ) AS p
+            SELECT u.word, u.place,
+                   mnemo._related_words() ->> (u.word || ' ' || lead(u.word) OVER w) AS phrase,
+                   mnemo._related_words() ->> (lag(u.word) OVER w || ' ' || u.word) AS before
+              FROM unnest(mnemo._terms(p_text)) WITH ORDINALITY AS u(word, place)
+            WINDOW w AS (ORDER BY u.place)
           ) AS t
          GROUP BY t.word
     ), asked AS MATERIALIZED (
