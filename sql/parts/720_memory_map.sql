@@ -66,6 +66,7 @@ LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
+SET enable_bitmapscan = off
 SET jit = off
 AS $fn$
 DECLARE
@@ -115,9 +116,8 @@ BEGIN
           FROM (SELECT s.predicate AS name, sum(s.records)::bigint AS records
                   FROM seen AS s WHERE s.predicate IS NOT NULL GROUP BY s.predicate) AS c
       ) AS b;
-    -- 29 characters a value of one line hold 40 names of both lines below 300 tokens. What one line
-    -- leaves of its half is the other's.
-    v_room := p_limit * 29;
+    -- Below 300 tokens with the usual limit. What one line leaves of its half is the other's.
+    v_room := greatest(p_limit, 40) * 29;
     v_about := mnemo._map_line('about', v_abouts, p_limit, v_room);
     v_attribute := mnemo._map_line('attribute', v_attributes, p_limit, v_room);
     RETURN array_to_string(ARRAY[
@@ -151,13 +151,13 @@ BEGIN
 END
 $fn$;
 COMMENT ON FUNCTION mnemo.memory_map(bigint, text, text) IS
-    'What the memory that the acting agent may read is about, to be shown to a language model, '
-    'which then names subjects and attributes right: a line about: value (records), ... of the '
-    'subjects and a line attribute: value (records), ... of the predicates, most frequent first, '
-    'then by the bytes of the name. Each line has p_limit values at most (1 to 1000, 40 by '
-    'default) and ends with , and N more where there are more. Bounded whatever the names: those '
-    'of more than 40 characters are cut to 37 and three dots, and both lines together have at '
-    'most 29 characters a value of the limit, 290 tokens of 4 characters at 40, but always one '
-    'value each. Counts what retrieval could give: records that are live, active and valid now, '
+    'What the memory that the acting agent may read is about, to be shown to a language model, which '
+    'then names subjects and attributes right: a line about: value (records), ... of the subjects and '
+    'a line attribute: value (records), ... of the predicates, most frequent first, then by the bytes '
+    'of the name. Each line has p_limit values at most (1 to 1000, 40 by default) and ends with , and '
+    'N more where there are more. Bounded whatever the names: those of more than 40 characters are cut '
+    'to 37 and three dots, and both lines together have 1,160 characters at most, 290 tokens, above a '
+    'limit of 40 29 for each value of it, but always one value each; what one line leaves of its half '
+    'is the other''s. Counts what retrieval could give: records that are live, active and valid now, '
     'and no plans. A line without values is left out; empty where there is nothing. Errors: 42501 '
     'access, 22023 a limit out of range.';
