@@ -151,13 +151,13 @@ BEGIN
 END
 $fn$;
 COMMENT ON FUNCTION mnemo.memory_map(bigint, text, text) IS
-    'What the memory that the acting agent may read is about, to be shown to a language model, which '
-    'then names subjects and attributes right: a line about: value (records), ... of the subjects and '
-    'a line attribute: value (records), ... of the predicates, most frequent first, then by the bytes '
-    'of the name. Each line has p_limit values at most (1 to 1000, 40 by default) and ends with , and '
-    'N more where there are more. Bounded whatever the names: those of more than 40 characters are cut '
-    'to 37 and three dots, and both lines together have 1,160 characters at most, 290 tokens, above a '
-    'limit of 40 29 for each value of it, but always one value each; what one line leaves of its half '
-    'is the other''s. Counts what retrieval could give: records that are live, active and valid now, '
-    'and no plans. A line without values is left out; empty where there is nothing. Errors: 42501 '
-    'access, 22023 a limit out of range.';
+    'What the memory that the acting agent may read is about, to be shown to a language model, '
+    'which then names subjects and attributes right: a line about: value (records), ... of the '
+    'subjects and a line attribute: value (records), ... of the predicates, most frequent first, '
+    'then by the bytes of the name. Each line has p_limit values at most (1 to 1000, 40 by '
+    'default) and ends with , and N more where there are more. Bounded whatever the names: those '
+    'of more than 40 characters are cut to 37 and three dots, and both lines together have 1,160 '
+    'characters at most, 290 tokens, above a limit of 40 29 for each value of it, but always one '
+    'value each; what one line leaves of its half is the other''s. Counts what retrieval could '
+    'give: records that are live, active and valid now, and no plans. A line without values is '
+    'left out; empty where there is nothing. Errors: 42501 access, 22023 a limit out of range.';
