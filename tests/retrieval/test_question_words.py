@@ -1,0 +1,121 @@
+"""The words of a question: which of them ask, in which forms, and what they are related to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+from psycopg.types.json import Jsonb
+
+from tests.support.calls import scalar
+
+Asked = dict[str, tuple[int, dict[str, float]]]
+
+
+@pytest.fixture(scope="module")
+def conn(module_dsn: str) -> Iterator[psycopg.Connection]:
+    """A connection to the database of the file."""
+    with psycopg.connect(module_dsn, autocommit=True) as conn:
+        yield conn
+
+
+def asked(conn: psycopg.Connection, text: str) -> Asked:
+    """Each word with its strength and the factors of its forms."""
+    found: Asked = {}
+    for word, strength, form, factor in conn.execute(
+        "SELECT word, strength, form, factor FROM mnemo._question_terms(%s) ORDER BY place", [text]
+    ):
+        found.setdefault(word, (strength, {}))[1][form] = factor
+    return found
+
+
+def test_the_lists_hold_words_as_they_are_folded(conn: psycopg.Connection) -> None:
+    """Else no word could be found in them; a word is not its own relative."""
+    related = scalar(conn, "SELECT mnemo._related_words()")
+    spoken = set(scalar(conn, "SELECT mnemo._conversation_words()"))
+    stop = set(scalar(conn, "SELECT mnemo._stop_words()"))
+    words = {word for words in related.values() for word in words.split(" ")}
+    every = sorted({part for key in related for part in key.split(" ")} | words | spoken)
+    folded = conn.execute(
+        "SELECT u.word FROM unnest(%s::text[]) AS u(word)"
+        " WHERE mnemo._terms(u.word) <> ARRAY[u.word]", [every],
+    ).fetchall()  # fmt: skip
+    assert folded == []
+    assert len(related) > 600
+    assert len(spoken) > 900
+    for key, value in related.items():
+        others = value.split(" ")
+        assert others == sorted(set(others) - {key}), key
+        assert not stop & set(others), key
+    assert not stop & spoken
+
+
+def test_words_that_ask_and_words_that_talk(conn: psycopg.Connection) -> None:
+    """2 asks, 1 asks where there is nothing else, 0 never does; stop words are not there."""
+    found = asked(conn, "Actually, please recommend the restaurant that my wife was mentioning")
+    assert {word: strength for word, (strength, _) in found.items()} == {
+        "actually": 1, "please": 0, "recommend": 1, "restaurant": 2, "wife": 2, "mentioning": 1,
+    }  # fmt: skip
+    assert asked(conn, "what is the") == {} == asked(conn, "")
+
+
+def test_forms_and_related_words(conn: psycopg.Connection) -> None:
+    """The word counts most, another form of it less, a related word half."""
+    _, climbing = asked(conn, "climbing")["climbing"]
+    assert climbing["climbing"] == 1
+    assert climbing["climb"] == 0.85
+    assert climbing["gym"] == 0.5
+    assert asked(conn, "barista")["barista"][1]["coffee"] == 0.5
+    # What a form of it is related to counts as well; a word that only talks has no relatives.
+    assert "bicycle" in asked(conn, "cyclists")["cyclist"][1]
+    assert set(asked(conn, "please")["please"][1]) == {"please"}
+
+
+@pytest.mark.parametrize(
+    ("word", "forms"),
+    [
+        ("climb", ["climbing", "climbed"]), ("running", ["run"]), ("dining", ["din", "dine"]),
+        ("climber", ["climbe", "climb", "climbing"]), ("trimmed", ["trim", "trimming"]),
+        ("trim", ["trimming", "triming"]), ("dine", ["dining", "dined"]), ("gym", []),
+        ("caf\u00e9s", []), ("b2b-climbing", []),
+    ],
+)  # fmt: skip
+def test_forms_of_a_word(conn: psycopg.Connection, word: str, forms: list[str]) -> None:
+    """Endings of English; nothing for short words and other letters."""
+    assert scalar(conn, "SELECT mnemo._word_forms(%s)", word) == forms
+
+
+def test_a_phrase_means_what_its_words_do_not(conn: psycopg.Connection) -> None:
+    """To work out is no work; the second word asks for nothing more."""
+    found = asked(conn, "where do I work out")
+    assert found["work"][0] == 2
+    assert found["work"][1]["gym"] == 0.5
+    assert found["out"][0] == 0
+    assert "gym" not in asked(conn, "the work is out there")["work"][1]
+
+
+def test_whom_words_mean(conn: psycopg.Connection) -> None:
+    """The third person before the first; nobody where there is no pronoun."""
+    for text, meant in (
+        ("does she like it", "partner"), ("my wife", "partner"), ("my gym", "user"),
+        ("the user's gym", "user"), ("the gym", None), ("", None),
+    ):  # fmt: skip
+        assert scalar(conn, "SELECT mnemo._meant_by(mnemo._terms(%s))", text) == meant, text
+
+
+def test_a_related_word_alone_answers_no_larger_question(conn: psycopg.Connection) -> None:
+    """Where most of the asked words are unknown, one relative is no evidence."""
+    conn.execute(
+        "SELECT * FROM mnemo.remember('The user drinks a cortado.', p_subject => 'user',"
+        " p_predicate => 'beverage preference', p_tags => ARRAY['coffee'], p_agent_id => 'ana')"
+    )
+
+    def answers(query: str) -> int:
+        plan = {"turn_id": 1, "generation": 1, "intent": "ambient", "lexical_queries": [query]}
+        found: int = scalar(conn, "SELECT count(*) FROM mnemo.retrieve(%s, 'ana')", Jsonb(plan))
+        return found
+
+    assert answers("which caffeine, tonight") == 1
+    assert answers("caffeine molecule structure") == 0
+    assert answers("molecule structure") == 0
