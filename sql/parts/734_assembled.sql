@@ -9,21 +9,23 @@ CREATE FUNCTION mnemo._score_explanation(
     p_hints jsonb
 )
 RETURNS jsonb
-LANGUAGE sql STABLE PARALLEL SAFE
+LANGUAGE plpgsql STABLE PARALLEL SAFE
 -- JSON takes a number's digits from extra_float_digits, which the callers set.
-RETURN jsonb_build_object(
-    'score', p_score,
-    'rankings', coalesce((
-        SELECT jsonb_object_agg(r.name, jsonb_build_object('rank', r.rank, 'contribution', r.part))
-          FROM unnest(p_rankings, p_ranks, p_parts) AS r(name, rank, part)), '{}'),
-    'fused', (SELECT sum(r.part ORDER BY r.place)
-                FROM unnest(p_parts) WITH ORDINALITY AS r(part, place)),
-    'boosts', jsonb_build_object('source', p_boosts[1], 'confidence', p_boosts[2],
-        'doubt', p_boosts[3], 'recency', p_boosts[4]),
-    'hints', p_hints,
-    'best', p_best,
-    'evidence', p_evidence
-);
+AS $fn$
+BEGIN
+    RETURN (
+        SELECT jsonb_build_object(
+                   'score', p_score,
+                   'rankings', coalesce(jsonb_object_agg(r.name,
+                       jsonb_build_object('rank', r.rank, 'contribution', r.part)), '{}'),
+                   'fused', sum(r.part ORDER BY r.place),
+                   'boosts', jsonb_build_object('source', p_boosts[1], 'confidence', p_boosts[2],
+                       'doubt', p_boosts[3], 'recency', p_boosts[4]),
+                   'hints', p_hints, 'best', p_best, 'evidence', p_evidence)
+          FROM unnest(p_rankings, p_ranks, p_parts) WITH ORDINALITY AS r(name, rank, part, place)
+    );
+END
+$fn$;
 COMMENT ON FUNCTION mnemo._score_explanation(
     text[], bigint[], double precision[], double precision[], double precision, double precision,
     double precision, jsonb

@@ -25,15 +25,23 @@ CREATE FUNCTION mnemo._retrieval_filter(
     p_now timestamptz
 )
 RETURNS mnemo._recall_filter
-LANGUAGE sql STABLE PARALLEL SAFE
-RETURN ROW(
-    NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
-    CASE WHEN p_plan -> 'kind_filter' <> '[]' THEN ARRAY(
-        SELECT k.kind FROM jsonb_array_elements_text(p_plan -> 'kind_filter') AS k(kind)) END,
-    p_now,
-    CASE p_temporal WHEN 'filter' THEN (p_plan #>> '{temporal,after}')::timestamptz END,
-    CASE p_temporal WHEN 'filter' THEN (p_plan #>> '{temporal,before}')::timestamptz END
-)::mnemo._recall_filter;
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+AS $fn$
+DECLARE
+    v_filter mnemo._recall_filter;
+BEGIN
+    v_filter.holds_at := p_now;
+    IF p_plan -> 'kind_filter' <> '[]' THEN
+        v_filter.kinds := ARRAY(
+            SELECT k.kind FROM jsonb_array_elements_text(p_plan -> 'kind_filter') AS k(kind));
+    END IF;
+    IF p_temporal = 'filter' THEN
+        v_filter.valid_since := p_plan #>> '{temporal,after}';
+        v_filter.valid_until := p_plan #>> '{temporal,before}';
+    END IF;
+    RETURN v_filter;
+END
+$fn$;
 COMMENT ON FUNCTION mnemo._retrieval_filter(jsonb, text, timestamptz) IS
     'What a record must be for a plan in normal form: a fact that holds now, of its kinds, and '
     'within its time window where p_temporal is filter.';

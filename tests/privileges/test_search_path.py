@@ -49,7 +49,8 @@ CALLERS_PATH = {
     "_probe_keys", "_probe_parts", "_raise_problem", "_recall", "_recall_call",
     "_recall_plan_problem", "_signature_tokens_wide", "_sketch",
     "_asked", "_asked_names", "_assembled", "_inverse_frequencies", "_known_names", "_phrases",
-    "_reachable_audiences", "_retrieve", "_retrieve_problem", "_retrieved",
+    "_reachable_audiences", "_retrieval_filter", "_retrieve", "_retrieve_problem", "_retrieved",
+    "_score_explanation",
 }  # fmt: skip
 # Everything that runs with the rights of the owner. A new one is added here after a look at it: the
 # level comes first, and no value of a user becomes SQL.
@@ -69,7 +70,7 @@ DEFINERS = {
     "set_poisoning_rule", "remove_poisoning_rule", "poisoning_rules",
     "enable_vectors", "disable_vectors", "refresh_models",
     "retrieval_plan_result_key", "retrieve", "explain_retrieval", "plan_retrieval", "memory_map",
-    "_is_admin",
+    "log_recall", "_is_admin", "_is_stale_for_admin",
 }  # fmt: skip
 # What functions may set beside the path: how queries are planned, how values become text.
 FURTHER_SETTINGS = {
