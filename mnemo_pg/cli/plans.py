@@ -223,6 +223,11 @@ def show_miss(match: PlanMatch) -> None:
             f'"{output.short(near["query"])}" (similarity {near["similarity"]:.2f}) cites what'
             f" changed: {output.short(', '.join(near['changed_chunks']))}; plan {near['id']}"
         )
+    elif match.reason == RecallReason.RETIRED and (near := match.near_miss):
+        why = (
+            f'"{output.short(near["query"])}" (similarity {near["similarity"]:.2f}) is retired;'
+            f" plan {near['id']}"
+        )
     elif match.reason == RecallReason.AMBIGUOUS and (near := match.near_miss):
         why = (
             f'"{output.short(near["query"])}" (cosine {near["similarity"]:.2f}) and'

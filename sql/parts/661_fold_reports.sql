@@ -27,15 +27,23 @@ BEGIN
      WHERE s.org_id = p_org_id AND s.plan_id = p_plan_id
        AND NOT (s.standing = v_plan.standing AND s.endurance = v_plan.endurance);
     UPDATE mnemo.plan_fare AS f
-       SET standing = CASE WHEN f.reporter_org_id = v_plan.origin_org_id THEN v_plan.standing
+       SET standing = n.standing, digest = n.digest
+      FROM (
+        SELECT g.reporter_org_id,
+               CASE WHEN g.reporter_org_id = v_plan.origin_org_id THEN v_plan.standing
                ELSE mnemo._wilson(
-                   v_plan.total + f.score_sum, v_plan.observations + f.agents) END,
-           digest = CASE WHEN f.reporter_org_id <> v_plan.origin_org_id THEN (
-               SELECT s.digest
-                 FROM mnemo.plan_signature AS s
-                WHERE s.org_id = p_org_id AND s.plan_id = p_plan_id
-                  AND s.grantee_agent_id IS NULL) END
-     WHERE f.org_id = p_org_id AND f.plan_id = p_plan_id;
+                   v_plan.total + g.score_sum, v_plan.observations + g.agents) END AS standing,
+               CASE WHEN g.reporter_org_id <> v_plan.origin_org_id THEN (
+                   SELECT s.digest
+                     FROM mnemo.plan_signature AS s
+                    WHERE s.org_id = p_org_id AND s.plan_id = p_plan_id
+                      AND s.grantee_agent_id IS NULL) END AS digest
+          FROM mnemo.plan_fare AS g
+         WHERE g.org_id = p_org_id AND g.plan_id = p_plan_id
+      ) AS n
+     WHERE f.org_id = p_org_id AND f.plan_id = p_plan_id
+       AND f.reporter_org_id = n.reporter_org_id
+       AND (f.standing <> n.standing OR f.digest IS DISTINCT FROM n.digest);
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._settle_plan(text, uuid) IS

@@ -11,6 +11,7 @@ import psycopg
 import pytest
 
 from mnemo_pg import Mnemo
+from mnemo_pg.cli.plans import show_miss
 from mnemo_pg.types import EventType, RecallReason, RetireStatus
 from tests.reference.matching import Plan as Defined
 from tests.reference.matching import Report, standing
@@ -461,8 +462,8 @@ def test_the_same_plan_again_counts_as_a_success_of_its_owner(db: psycopg.Connec
     assert_sound(db)
 
 
-def test_the_client_has_them(db: psycopg.Connection) -> None:
-    """Types and labels arrive as such."""
+def test_the_client_has_them(db: psycopg.Connection, capsys: pytest.CaptureFixture[str]) -> None:
+    """Types and labels arrive as such, and the command line names a retired plan."""
     made = plan(db)
     with Mnemo(db.info.dsn, agent_id="ben", org_id=HOME) as m:
         fare = m.record_plan_outcome(made, False, score=0.25, note="half")
@@ -472,6 +473,9 @@ def test_the_client_has_them(db: psycopg.Connection) -> None:
         assert m.get_plan(made).last_reported_at == told.reported_at
     with Mnemo(db.info.dsn, agent_id="ana", org_id=HOME) as m:
         assert m.retire_plan(made).status is RetireStatus.RETIRED
-        assert m.recall_plan(QUESTION).reason is RecallReason.RETIRED
+        missed = m.recall_plan(QUESTION)
+        assert missed.reason is RecallReason.RETIRED
+        show_miss(missed)
+        assert f"is retired; plan {made}" in " ".join(capsys.readouterr().out.split())
         assert m.revive_plan(made).status is RetireStatus.REVIVED
         assert EventType.PLAN_REVIVED in [one.event_type for one in m.history(made)]
