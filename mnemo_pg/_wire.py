@@ -224,6 +224,26 @@ def json_list(name: str, value: object) -> Jsonb:
     return jsonb(name, value)
 
 
+def recalls(name: str, value: object) -> Jsonb:
+    """Mappings as a JSON array; a UUID becomes text, a datetime with a time zone ISO 8601."""
+    entries = []
+    for index, entry in enumerate(elements(name, value, "mappings")):
+        path = f"{name}[{index}]"
+        if not isinstance(entry, Mapping):
+            _wrong_type(path, "a mapping", entry)
+        entries.append(
+            {
+                key: str(item)
+                if isinstance(item, UUID)
+                else moment(f"{path}.{key}", item).isoformat()
+                if isinstance(item, datetime)
+                else item
+                for key, item in entry.items()
+            }
+        )
+    return jsonb(name, entries)
+
+
 def json_line(name: str, value: object) -> str:
     """A str that spells a JSON object in which nothing is that PostgreSQL cannot hold."""
     line = text(name, value)

@@ -299,6 +299,7 @@ class AsyncMnemo:
     list_plans = _method(statements.list_plans)
     record_plan_outcome = _method(statements.record_plan_outcome)
     plan_outcomes = _method(statements.plan_outcomes)
+    log_recall = _method(statements.log_recall)
     retire_plan = _method(statements.retire_plan)
     revive_plan = _method(statements.revive_plan)
     promote_plan = _method(statements.promote_plan)

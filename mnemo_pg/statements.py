@@ -123,6 +123,7 @@ _NAMES: dict[Callable[[str, object], Any], str] = {
     _wire.criteria: "criteria",
     _wire.json_list: "details plans",
     _wire.json_lines: "records",
+    _wire.recalls: "recalls",
     plan_json: "plan",
 }
 CONVERTERS = {name: convert for convert, names in _NAMES.items() for name in names.split()}
@@ -1729,6 +1730,27 @@ def plan_outcomes(
         " ORDER BY rank",
         _params(locals()),
         _reports,
+    )
+
+
+def log_recall(
+    recalls: Iterable[Mapping[str, Any]],
+    *,
+    agent_id: str | None = None,
+    org_id: str | None = None,
+) -> Statement[int]:
+    """Log recalls that were made, for the views `recall_stats` and `plan_value`; how many.
+
+    Mappings with `reason`, and where known `plan_id`, `similarity`, `asked_at` and `duration_ms`
+    (milliseconds that the caller waited). What was asked is not kept. At most 10,000.
+
+        m.log_recall([{"reason": found.reason, "plan_id": found.id}])
+    """
+    return Statement(
+        "SELECT mnemo.log_recall(p_recalls => %(p_recalls)s, p_agent_id => %(p_agent_id)s,"
+        " p_org_id => %(p_org_id)s) AS value",
+        _params(locals()),
+        _value,
     )
 
 

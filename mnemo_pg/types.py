@@ -171,6 +171,7 @@ class SweepTask(StrEnum):
     IDEMPOTENCY_KEYS = "idempotency_keys"
     TERMS = "terms"
     OUTCOMES = "outcomes"
+    RECALL_LOG = "recall_log"
     EVENTS = "events"
 
 

@@ -34,6 +34,7 @@ RETURN CASE p_name
     WHEN 'plan_ttl' THEN 'none'
     WHEN 'max_plans_per_agent' THEN 'none'
     WHEN 'max_plans_per_org' THEN 'none'
+    WHEN 'recall_log_ttl' THEN '90 days'
 END;
 COMMENT ON FUNCTION mnemo._setting_default(text) IS
     'The default of a setting; NULL for a name that is no setting.';

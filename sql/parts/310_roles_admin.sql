@@ -76,7 +76,7 @@ BEGIN
           FROM pg_proc AS p
           JOIN pg_namespace AS n ON n.oid = p.pronamespace
          WHERE n.nspname = 'mnemo'
-           AND CASE WHEN p.proname = '_is_admin' THEN p_level = 'admin'
+           AND CASE WHEN p.proname IN ('_is_admin', '_is_stale_for_admin') THEN p_level = 'admin'
                 WHEN p.proname = '_chunk_table_changed' THEN p_level <> 'tenant'
                 WHEN left(p.proname, 1) = '_' THEN false
                 ELSE p_level = 'admin' OR p.proname <> ALL (mnemo._admin_functions()) END
@@ -85,7 +85,7 @@ BEGIN
         SELECT format('SELECT ON %I.%I', n.nspname, c.relname)
           FROM pg_class AS c
           JOIN pg_namespace AS n ON n.oid = c.relnamespace
-         WHERE n.nspname = 'mnemo' AND c.relname IN ('plan', 'stats', 'agent_stats')
+         WHERE n.nspname = 'mnemo' AND c.relname IN ('plan', 'stats', 'agent_stats', 'recall_stats', 'plan_value')
            AND p_level = 'admin'
            AND 'table' || c.oid <> ALL (p_kept)
          ORDER BY 1

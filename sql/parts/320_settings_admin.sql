@@ -26,10 +26,10 @@ BEGIN
                 p_name || ' must be on or off; got ' || mnemo._shown(p_value),
                 'SELECT mnemo.configure(''' || p_name || ''', ''on'')');
         END IF;
-    ELSIF p_name = 'purge_after' THEN
+    ELSIF p_name IN ('purge_after', 'recall_log_ttl') THEN
         IF p_value COLLATE "C" !~ '^(never|[0-9]{1,6} (minutes|hours|days))$' THEN
             RETURN mnemo._argument('p_value',
-                'purge_after must be never or a time like 30 days; got ' || mnemo._shown(p_value),
+                p_name || ' must be never or a time like 30 days; got ' || mnemo._shown(p_value),
                 'write a whole number of minutes, hours or days: 30 days');
         END IF;
     ELSIF p_name = 'plan_ttl' THEN
@@ -68,8 +68,8 @@ BEGIN
             'p_name must be the name of a setting; got ' || mnemo._shown(p_name),
             'experience_memory, similarity_threshold, semantic_threshold, semantic_margin, '
             'minimum_threshold, success_threshold, guard, merge_plans, default_agent_id, '
-            'default_org_id, purge_after, retire_threshold, plan_ttl, max_plans_per_agent or '
-            'max_plans_per_org');
+            'default_org_id, purge_after, retire_threshold, plan_ttl, max_plans_per_agent, '
+            'max_plans_per_org or recall_log_ttl');
     END IF;
 END
 $fn$;
@@ -119,7 +119,8 @@ COMMENT ON FUNCTION mnemo.configure(text, text, text) IS
     'long mnemo.sweep keeps deleted records; never: for good), retire_threshold (0.05: below it a '
     'plan is retired, see mnemo.record_plan_outcome; 0: by hand only), plan_ttl (none: how long a plan '
     'counts that was remembered without p_ttl), max_plans_per_agent and max_plans_per_org (none: how '
-    'many live plans mnemo.sweep leaves). Level admin only. Errors: 42501 not an administrator; 22023 unknown name, value '
+    'many live plans mnemo.sweep leaves), recall_log_ttl (90 days: how long mnemo.sweep keeps logged '
+    'recalls; never: for good). Level admin only. Errors: 42501 not an administrator; 22023 unknown name, value '
     'out of range.';
 
 CREATE FUNCTION mnemo.setting(

@@ -75,7 +75,8 @@ BEGIN ATOMIC
         -- What other organisations reported is theirs.
         (21, 'plan_report', true, ARRAY['t.org_id', 't.plan_id', 't.id'],
          't.org_id = ''*'' AND t.reporter_org_id = $1 AND EXISTS (SELECT FROM mnemo.memory AS m'
-         ' WHERE m.org_id = ''*'' AND m.id = t.plan_id AND m.origin_org_id = $1)', NULL, NULL)
+         ' WHERE m.org_id = ''*'' AND m.id = t.plan_id AND m.origin_org_id = $1)', NULL, NULL),
+        (22, 'recall_log', false, ARRAY['t.org_id', 't.id'], 't.org_id = $1', 'true', NULL)
       ) AS s(place, table_name, global, keys, one, same, wrong)
      ORDER BY s.place;
 END;

@@ -56,7 +56,8 @@ $fn$;
 COMMENT ON FUNCTION mnemo._sweep_expired(bigint, timestamptz) IS
     'Deletes, softly, at most p_limit records that have expired; returns how many.';
 
-CREATE FUNCTION mnemo._purge_before(
+CREATE FUNCTION mnemo._time_before(
+    p_setting text,
     p_org_id text,
     p_now timestamptz
 )
@@ -65,7 +66,7 @@ LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
-    v_after text := mnemo._setting('purge_after', p_org_id);
+    v_after text := mnemo._setting(p_setting, p_org_id);
 BEGIN
     IF v_after = 'never' THEN
         RETURN '-infinity';
@@ -73,9 +74,8 @@ BEGIN
     RETURN p_now - v_after::interval;
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._purge_before(text, timestamptz) IS
-    'Records of the organisation that were deleted before this time are to be removed for good, by '
-    'the setting purge_after.';
+COMMENT ON FUNCTION mnemo._time_before(text, text, timestamptz) IS
+    'What is older than this time is to go, by a setting of the organisation such as purge_after.';
 
 CREATE FUNCTION mnemo._sweep_deleted(
     p_limit bigint,
@@ -95,7 +95,7 @@ DECLARE
             SELECT m.org_id, m.id
               FROM mnemo.memory AS m
              WHERE m.org_id = o.org_id AND m.deleted_at IS NOT NULL AND m.redacted_at IS NULL
-               AND m.deleted_at <= mnemo._purge_before(o.org_id, p_now)
+               AND m.deleted_at <= mnemo._time_before('purge_after', o.org_id, p_now)
              ORDER BY m.deleted_at
              LIMIT p_limit
                FOR UPDATE SKIP LOCKED

@@ -45,6 +45,7 @@ CONVERSIONS: dict[Any, tuple[Any, str]] = {
     _wire.criteria: ({}, "jsonb"),
     _wire.json_list: ([], "jsonb"),
     _wire.json_lines: ([], "jsonb"),
+    _wire.recalls: ([], "jsonb"),
     plan_json: ({}, "jsonb"),
 }
 RESULTS: dict[str, Any] = {

@@ -20,7 +20,7 @@ ROLES = (APPLICATION, TENANT, ADMIN, STRANGER, OWNER)
 TABLES = (
     "acl", "chain_head", "chunk_state", "delegation", "event", "event_note", "idempotency",
     "memory", "plan_check", "plan_fare", "plan_identity", "plan_report", "plan_signature",
-    "poisoning_rule", "role_binding", "role_level", "settings", "term_change", "term_frequency", "term_posting", "term_total",
+    "poisoning_rule", "recall_log", "role_binding", "role_level", "settings", "term_change", "term_frequency", "term_posting", "term_total",
     "term_vector", "vector_model",
 )  # fmt: skip
 
@@ -176,6 +176,7 @@ def _fill_sources(conn: psycopg.Connection[Any]) -> None:
         conn.execute("SELECT mnemo.invalidate_chunks(ARRAY[%s], 'it''s a wiki',"
                      " p_agent_id => 'ann', p_org_id => 'acme')", [chunk])  # fmt: skip
     conn.execute("SELECT mnemo.revalidate_plan(%s, 'ann', 'acme')", plan)
+    conn.execute("SELECT mnemo.log_recall('[{\"reason\": \"stale\"}]', 'ann', 'acme')")
 
 
 def rows(dsn: str) -> dict[str, list[str]]:

@@ -46,9 +46,11 @@ RULES = (
 )
 
 # A view calls functions with the rights of who reads it: this one stands in those of VIEWS.
-IN_VIEWS = {"_is_admin"}
+IN_VIEWS = {"_is_admin", "_is_stale_for_admin"}
 # What administrators read.
-VIEWS = {"mnemo.plan", "mnemo.stats", "mnemo.agent_stats"}
+VIEWS = {
+    "mnemo.plan", "mnemo.stats", "mnemo.agent_stats", "mnemo.recall_stats", "mnemo.plan_value",
+}  # fmt: skip
 
 # Who holds EXECUTE, and for whom a call succeeds. Internal functions: the owner alone.
 EXECUTE = {

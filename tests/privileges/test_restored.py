@@ -174,7 +174,7 @@ def test_without_rows_nobody_may_anything(
         assert_nothing_works(found, PURE)
         with psycopg.connect(conn.info.dsn, user=source.roles[level], autocommit=True) as login:
             assert outcome(login, "SELECT * FROM mnemo.memory") == "42501"
-            for view in ("plan", "stats", "agent_stats"):
+            for view in ("plan", "stats", "agent_stats", "recall_stats", "plan_value"):
                 if level == "admin":
                     assert rows(login, f"SELECT * FROM mnemo.{view}") == []
                 else:

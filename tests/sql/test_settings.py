@@ -19,14 +19,14 @@ DEFAULTS = {
     "success_threshold": "0.5", "guard": "strict", "default_agent_id": "default",
     "default_org_id": "default", "merge_plans": "on", "purge_after": "30 days",
     "retire_threshold": "0.05", "plan_ttl": "none", "max_plans_per_agent": "none",
-    "max_plans_per_org": "none",
+    "max_plans_per_org": "none", "recall_log_ttl": "90 days",
 }  # fmt: skip
 OTHER = {
     "experience_memory": "on", "similarity_threshold": "0.8", "semantic_threshold": "0.9",
     "semantic_margin": "0", "minimum_threshold": "0.4",
     "success_threshold": "0.9", "guard": "off", "default_agent_id": "bot", "default_org_id": "acme",
     "merge_plans": "off", "purge_after": "never", "retire_threshold": "0.2", "plan_ttl": "7 days",
-    "max_plans_per_agent": "100", "max_plans_per_org": "1000",
+    "max_plans_per_agent": "100", "max_plans_per_org": "1000", "recall_log_ttl": "1 days",
 }  # fmt: skip
 OVERRIDABLE = [name for name in DEFAULTS if name != "default_org_id"]
 

@@ -44,6 +44,7 @@ VALUES: dict[str, Any] = {
     "plans": Jsonb([_PLAN, {**_PLAN, "query": "how do I change my name"}]),
     "query": QUESTION,
     "reason": "it went wrong",
+    "recalls": Jsonb([{"reason": "exact", "similarity": 1}]),
     "remember_many.records": Jsonb([{"content": "a memory of many"}, {"content": "another"}]),
     "remove_poisoning_rule.name": "silver",
     "retrieval_plan_result_key.limit": 5,
