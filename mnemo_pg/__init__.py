@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mnemo_pg.aclient import AsyncMnemo
+    from mnemo_pg.areplay import AsyncReplay
     from mnemo_pg.client import Mnemo
     from mnemo_pg.errors import (
         AccessError,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
         UnsupportedError,
         VersionConflictError,
     )
+    from mnemo_pg.replay import Replay
     from mnemo_pg.retrieval import (
         AnswerSource,
         MemoryAnswer,
@@ -125,6 +127,7 @@ __all__ = [
     "AnswerSource",
     "ArgumentError",
     "AsyncMnemo",
+    "AsyncReplay",
     "BatchResult",
     "ChainHead",
     "ChainLine",
@@ -188,6 +191,7 @@ __all__ = [
     "RecalledMemory",
     "Remembered",
     "RememberedPlan",
+    "Replay",
     "RetainedChain",
     "RetentionStatus",
     "RetireStatus",
@@ -222,7 +226,9 @@ __all__ = [
     "WatchStatement",
 ]
 
-_MODULES = ("errors", "types", "retrieval", "statements", "client", "aclient")
+_MODULES = (
+    "errors", "types", "retrieval", "statements", "client", "aclient", "replay", "areplay",
+)  # fmt: skip
 
 if not TYPE_CHECKING:
 

@@ -12,13 +12,14 @@ from pathlib import Path
 FOLDER = Path(__file__).resolve().parent
 PATHS = {
     FOLDER / "aclient.py": FOLDER / "client.py",
+    FOLDER / "areplay.py": FOLDER / "replay.py",
     FOLDER / "atransfer.py": FOLDER / "transfer.py",
 }
 """Each source and the file generated from it."""
 
 RULES = (
     (r"\A.*", '"""The synchronous side: made from its twin by _sync.py, do not edit."""'),
-    (r"\bmnemo_pg\.aclient\b", "mnemo_pg.client"),
+    (r"\bmnemo_pg\.a(client|replay)\b", r"mnemo_pg.\1"),
     (r"\basync (def|with|for)\b", r"\1"),
     (r"\bawait \((.+)\)\.", r"\1."),
     (r"\bawait ", ""),

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import logging
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from functools import update_wrapper
+from time import perf_counter
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
@@ -18,13 +22,21 @@ from mnemo_pg._sqlalchemy import AsyncAlchemy
 from mnemo_pg.errors import translate
 from mnemo_pg.retrieval import MemoryAnswer, RetrievalPlan
 from mnemo_pg.statements import Statement
-from mnemo_pg.types import Guard, RetrievalTemporal, StaleMode
+from mnemo_pg.types import Guard, PlanMatch, RetrievalTemporal, StaleMode
 
 if TYPE_CHECKING:
     from mnemo_pg._sqlalchemy import AsyncSQLAlchemySource
+    from mnemo_pg.areplay import AsyncReplay
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+_Recall = tuple[str | None, str | None, dict[str, Any]]
+_log = logging.getLogger("mnemo_pg")
+
+# Recalls that are written together, and that wait at most.
+_TOGETHER = 100
+_WAITING = 10_000
 
 
 def _method(
@@ -38,7 +50,11 @@ def _method(
                 kwargs["agent_id"] = self.agent_id
             if kwargs.get("org_id") is None:
                 kwargs["org_id"] = self.org_id
-        return await self.run(build(*args, **kwargs))
+        began = perf_counter()
+        answer = await self.run(build(*args, **kwargs))
+        if self._recalls is not None and isinstance(answer, PlanMatch):
+            await self._log_recall(answer, perf_counter() - began, kwargs)
+        return answer
 
     update_wrapper(method, build)
     method.__signature__ = statements.method_signature(build)  # type: ignore[attr-defined]
@@ -89,6 +105,12 @@ class AsyncMnemo:
     None: on a connection or pool of yours as its `prepare_threshold` says, and in a pool of the
     client's own never behind a pooler, which it finds out by itself.
 
+    `log_recalls` collects what `recall_plan` answered and writes it by `log_recall`, for the views
+    `recall_stats` and `plan_value`: every 100 recalls, by `flush_recalls()` and when the client is
+    closed. On a connection of yours only `flush_recalls()` writes, as it would be part of your
+    transaction. At most the last 10,000 recalls wait; an error in writing them is logged under the
+    name `mnemo_pg`, and they are lost.
+
     Every call may raise `AccessError` (the role or the agent may not), `ArgumentError` (a bad
     value, named in `.parameter`), `LimitError` (a text, list or batch over a limit), `TypeError`
     (a value of a wrong type, before anything is sent), `NotInstalledError`, and what happens to
@@ -107,11 +129,13 @@ class AsyncMnemo:
         agent_id: str | None = None,
         org_id: str | None = None,
         prepare: bool | None = None,
+        log_recalls: bool = False,
     ) -> None:
         self.agent_id = agent_id
         self.org_id = org_id
         # psycopg's True would prepare at once: a statement used once is not worth it.
         self._prepare = False if prepare is False else None
+        self._recalls: deque[_Recall] | None = deque(maxlen=_WAITING) if log_recalls else None
         self._closed = False
         self._dsn: str | None = None
         self._source: AsyncConnection[Any] | AsyncConnectionPool[Any] | AsyncAlchemy
@@ -149,6 +173,8 @@ class AsyncMnemo:
 
     async def close(self) -> None:
         """Close the pool that the client opened; your own connection or pool stays as it is."""
+        if isinstance(self._source, AsyncConnectionPool) and not self._closed:
+            await self._flush_quietly()
         self._closed = True
         if self._dsn is not None and isinstance(self._source, AsyncConnectionPool):
             await self._source.close()
@@ -166,6 +192,40 @@ class AsyncMnemo:
     ) -> None:
         """Close, as `close()`."""
         await self.close()
+
+    async def flush_recalls(self) -> int:
+        """Write the recalls that `log_recalls` has collected; how many."""
+        waiting = self._recalls
+        logged = 0
+        while waiting:
+            batch: dict[tuple[str | None, str | None], list[dict[str, Any]]] = {}
+            for _ in range(min(len(waiting), _WAITING)):
+                agent_id, org_id, entry = waiting.popleft()
+                batch.setdefault((agent_id, org_id), []).append(entry)
+            for (agent_id, org_id), entries in batch.items():
+                logged += await self.log_recall(entries, agent_id=agent_id, org_id=org_id)
+        return logged
+
+    async def _flush_quietly(self) -> None:
+        try:
+            await self.flush_recalls()
+        except Exception:
+            _log.warning("could not log recalls", exc_info=True)
+
+    async def _log_recall(self, match: PlanMatch, took: float, who: Mapping[str, Any]) -> None:
+        """Note an answer of `recall_plan`; write what has been noted when that is enough."""
+        if self._recalls is None:
+            return
+        entry = {
+            "reason": str(match.reason),
+            "plan_id": match.id,
+            "similarity": match.similarity,
+            "asked_at": datetime.now(UTC),
+            "duration_ms": took * 1000,
+        }
+        self._recalls.append((who.get("agent_id"), who.get("org_id"), entry))
+        if len(self._recalls) >= _TOGETHER and isinstance(self._source, AsyncConnectionPool):
+            await self._flush_quietly()
 
     @asynccontextmanager
     async def _connection(
@@ -219,9 +279,10 @@ class AsyncMnemo:
                 # psycopg's block would commit if it were the first: begin beforehand.
                 await connection.execute(statements.BEGIN, prepare=False)
             async with connection.transaction():
-                who = {"agent_id": self.agent_id, "org_id": self.org_id}
                 same = connection.source if isinstance(connection, AsyncAlchemy) else connection
-                inner = AsyncMnemo(same, prepare=self._prepare, **who)
+                inner = AsyncMnemo(same, prepare=self._prepare)
+                inner.agent_id, inner.org_id = self.agent_id, self.org_id
+                inner._recalls = self._recalls
                 try:
                     yield inner
                 except BaseException as error:
@@ -322,6 +383,42 @@ class AsyncMnemo:
     retrieve = _method(statements.retrieve)
     explain_retrieval = _method(statements.explain_retrieval)
     memory_map = _method(statements.memory_map)
+
+    def replay(
+        self,
+        query: str,
+        *,
+        similarity_threshold: float | None = None,
+        guard: Guard | str | None = None,
+        context: str | None = None,
+        stale: StaleMode | str = StaleMode.REFUSE,
+        embedding: Sequence[float] | None = None,
+        model: str | None = None,
+        agent_id: str | None = None,
+        org_id: str | None = None,
+    ) -> AsyncReplay:
+        """Recall a plan for a block that replays it, and report how it went when the block ends.
+
+        The arguments are those of `recall_plan`. Ended well is a success, ended by an exception a
+        failure, unless the block says otherwise; see `AsyncReplay`.
+
+            async with m.replay("reset my password") as run:
+                if run.hit:
+                    carry_out(run.steps)
+                else:
+                    run.remember(find_out(), outcome_score=0.9)
+        """
+        from mnemo_pg.areplay import AsyncReplay
+
+        recalled = {
+            "similarity_threshold": similarity_threshold,
+            "guard": guard,
+            "context": context,
+            "stale": stale,
+            "embedding": embedding,
+            "model": model,
+        }
+        return AsyncReplay(self, query, recalled, {"agent_id": agent_id, "org_id": org_id})
 
     async def recall_or_retrieve(
         self,

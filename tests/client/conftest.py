@@ -60,7 +60,7 @@ class Side:
         self._stack = stack
         self._sync = name == "sync"
 
-    def client(self, source: Any, **who: str | None) -> Any:
+    def client(self, source: Any, **who: Any) -> Any:
         client = Awaited(Mnemo(source, **who)) if self._sync else AsyncMnemo(source, **who)
         self._stack.push_async_callback(client.close)
         return client
