@@ -230,6 +230,7 @@ HARMLESS_TYPES = {
     "timestamp with time zone": "now()",
     "uuid": "'00000000-0000-7000-8000-000000000000'",
     "uuid[]": "ARRAY['00000000-0000-7000-8000-000000000000'::uuid]",
+    "regclass": "'pg_class'::regclass",
 }
 
 

@@ -263,6 +263,7 @@ BAD = {
     "timestamp with time zone": ["NULL", "'infinity'", "'-infinity'"],
     "uuid": ["NULL"],
     "uuid[]": ["NULL", "'{}'", "ARRAY[NULL]::uuid[]"],
+    "regclass": ["NULL", "'pg_class'::regclass"],
     "bytea": ["NULL", "''"],
 }
 

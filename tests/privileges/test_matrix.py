@@ -35,18 +35,28 @@ ADMINISTRATION = {
 DATA = {
     "setting", "remember", "get_memories", "recall", "forget", "share", "unshare",
     "check_permission", "remember_plan", "remember_plans", "recall_plan", "recall_plans",
-    "remember_failure", "recall_failures", "list_failures", "duplicate_plans", "get_plan", "list_plans", "explain_recall_plan", "history", "verify_chain", "export_chain",
-    "forget_where", "forget_subject", "touch", "log_read",
+    "remember_failure", "recall_failures", "list_failures", "duplicate_plans",
+    "get_plan", "list_plans", "explain_recall_plan", "history", "verify_chain", "export_chain",
+    "forget_where", "forget_subject", "touch", "log_read", "revalidate_plan",
+    "watch_statements", "unwatch_table",
     "remember_many", "update_memory", "quarantined", "delegate", "revoke_delegation", "delegations",
 }  # fmt: skip
+# The same, but for tenants that are bound to one agent: what it says counts for the plans of all.
+ORGANISATION = {"invalidate_chunks"}
+# With the rights of the caller, who must own the table: here a superuser's.
+TABLE = {"watch_table"}
 RULES = (
     dict.fromkeys(PURE, "pure")
+    | dict.fromkeys(ORGANISATION, "organisation")
+    | dict.fromkeys(TABLE, "table")
     | dict.fromkeys(ADMINISTRATION, "administration")
     | dict.fromkeys(DATA, "data")
 )
 
 # A view calls functions with the rights of who reads it: this one stands in those of VIEWS.
 IN_VIEWS = {"_is_admin", "_is_stale_for_admin"}
+# The owner of a table names it in triggers.
+IN_TRIGGERS = {"_chunk_table_changed"}
 # What administrators read.
 VIEWS = {
     "mnemo.plan", "mnemo.stats", "mnemo.agent_stats", "mnemo.recall_stats", "mnemo.plan_value",
@@ -59,10 +69,14 @@ EXECUTE = {
     "administration": {"admin", "owner", "superuser"},
     "internal": {"owner", "superuser"},
     "in a view": {"admin", "owner", "superuser"},
+    "in a trigger": {"application", "admin", "owner", "superuser"},
 }
+EXECUTE["organisation"] = EXECUTE["table"] = EXECUTE["data"]
 SUCCESS = {
     "pure": EXECUTE["pure"],
     "data": EXECUTE["data"] - {"unbound"},
+    "organisation": EXECUTE["data"] - {"tenant", "unbound"},
+    "table": {"superuser"},
     "administration": EXECUTE["administration"],
 }
 
@@ -77,6 +91,8 @@ def kind_of(function: Function) -> str:
     """The rule for a function."""
     if function.public:
         return RULES[function.name]
+    if function.name in IN_TRIGGERS:
+        return "in a trigger"
     return "in a view" if function.name in IN_VIEWS else "internal"
 
 

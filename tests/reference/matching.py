@@ -61,6 +61,14 @@ class Plan:
     steps: tuple[str, ...] = ()
     reports: list[Report] = field(default_factory=list)
     by_hand: bool = False
+    # What it cites, and the moment when that was read or last found to be right.
+    source: str = ""
+    chunks: frozenset[str] = frozenset()
+    moment: int = 0
+
+
+# The moment of the last change of a chunk: by organisation, source and id. Moments only grow.
+Changes = Mapping[tuple[str, str, str], int]
 
 
 @dataclass(slots=True)
@@ -87,7 +95,8 @@ class Answer:
     """All plans that answer a query, best first, and how many plans could have.
 
     `refused`: those that only the guard keeps from it; `retired`: those that only their retirement
-    does. `near`: all from some lower similarity on.
+    does; `stale`: those that would be hits if their sources had not changed. `near`: all from some
+    lower similarity on.
     """
 
     reason: str
@@ -96,6 +105,7 @@ class Answer:
     near: Sequence[Hit]
     eligible: int
     retired: Sequence[Hit] = ()
+    stale: Sequence[Hit] = ()
 
 
 def jaccard(a: frozenset[str], b: frozenset[str]) -> float:
@@ -129,6 +139,13 @@ def is_visible(plan: Plan, org_id: str, agent_id: str, grants: Grants, now: date
         return True
     grant = grants.get((plan.id, agent_id))
     return plan.scope == "shared" and grant is not None and not has_ended(grant.expires_at, now)
+
+
+def is_stale(plan: Plan, changes: Changes) -> bool:
+    """Whether a chunk that the plan cites changed after it was read; chunks are of the organisation
+    that wrote the plan."""
+    origin, _ = plan.owner
+    return any(changes.get((origin, plan.source, id), -1) > plan.moment for id in plan.chunks)
 
 
 def agrees(
@@ -223,6 +240,8 @@ def recall(
     reading: Reading = Reading(),
     near: float = 0.3,
     retire: float = 0.05,
+    changes: Changes | None = None,
+    stale: str = "refuse",
 ) -> Answer:
     """Everything that `recall_plans` would return without a limit; `recall_plan` is its first."""
     eligible = [
@@ -242,21 +261,29 @@ def recall(
         key=lambda pair: order(*pair, org_id),
         reverse=True,
     )
-    hits, refused, retired = [], [], []
+    hits: list[Hit] = []
+    refused: list[Hit] = []
+    retired: list[Hit] = []
+    passed: list[Hit] = []
     for plan, similarity in ranked:
         if similarity >= threshold:
+            hit = Hit(plan.id, similarity)
             fits = agrees(guard, reading, tokens, plan.reading, plan.tokens)
-            if not is_retired(plan, retire):
-                (hits if fits else refused).append(Hit(plan.id, similarity))
-            elif fits:
-                retired.append(Hit(plan.id, similarity))
+            if is_retired(plan, retire):
+                retired += [hit] * fits
+            elif not fits:
+                refused.append(hit)
+            else:
+                old = stale == "refuse" and is_stale(plan, changes or {})
+                (passed if old else hits).append(hit)
     if hits:
         reason = "exact" if hits[0].similarity == 1 else "similar"
     else:
-        reason = "retired" if retired else "guarded" if refused else "none_similar"
+        found = {"stale": passed, "retired": retired, "guarded": refused}
+        reason = next((name for name, plans in found.items() if plans), "none_similar")
     return Answer(
         reason, hits, refused, [Hit(plan.id, similarity) for plan, similarity in ranked],
-        len(eligible), retired,
+        len(eligible), retired, passed,
     )  # fmt: skip
 
 

@@ -33,6 +33,7 @@ from tests.reference.matching import (
     Reading,
     Report,
     is_retired,
+    is_stale,
     recall,
     standing,
 )
@@ -47,12 +48,17 @@ CASES = 10_000
 # Of these also the whole order, and of these also the explanation.
 LISTED = 3_000
 EXPLAINED = 400
+# Asked also with stale plans among the others.
+INCLUDED = 1_000
 AGENTS = ("ana", "ben", "cem", "dua")
 CONTEXTS = (None, "tools-1", "tools-2")
 UNKNOWN_CONTEXT = "tools-9"
 GUARDS = ("strict", "meaning", "off")
 # No tokens of a signature, but some of them of a guard.
 NOISE = ("a", "is", "of", "I")
+# Few, and the same in every organisation and source.
+CHUNKS = tuple(f"c{number}" for number in range(30))
+SOURCES = ("", "wiki")
 GUARDED = ("17", "71", "no", "up", "v2", "C++", "§", "Al")
 STEPS = tuple(round(0.3 + 0.05 * step, 2) for step in range(15))
 RATIOS = tuple(
@@ -88,8 +94,11 @@ class World:
     retire: dict[str, float] = field(default_factory=dict)
     guards: dict[str, str] = field(default_factory=dict)
     noises: dict[UUID, list[str]] = field(default_factory=dict)
+    changes: dict[tuple[str, str, str], int] = field(default_factory=dict)
+    moment: int = 0
     cases: list[Case] = field(default_factory=list)
     answers: list[Answer] = field(default_factory=list)
+    included: list[Answer] = field(default_factory=list)
 
 
 def words(chooser: random.Random, count: int) -> list[str]:
@@ -165,6 +174,7 @@ def write_set(
 ) -> None:
     """Remember, share, unshare, forget, hold back and expire plans of one organisation."""
     mine: list[Plan] = []
+    sources = random.Random(f"{SEED} {org_id}")
     for _ in range(chooser.randint(2, 4)):
         elements = []
         noises: list[list[str]] = []
@@ -182,7 +192,8 @@ def write_set(
             elements.append({
                 "query": phrase(chooser, tokens, noises[-1]),
                 "steps": [f"{org_id} {len(mine) + len(batch)}"],
-                "chunk_ids": [],
+                "chunk_ids": sources.sample(CHUNKS, sources.choice((0, 0, 1, 4))),
+                "chunk_source": sources.choice(SOURCES),
                 "outcome_score": chooser.choice((0.5, 0.75, 0.9, 1, 7)),
                 "agent_id": chooser.choice(AGENTS),
                 "org_id": org_id,
@@ -217,12 +228,40 @@ def write_set(
                 expires_at=created_at + LENGTHS[ttl] if ttl else None,
                 context=element["context"],
                 query=element["query"],
+                source=element["chunk_source"],
+                chunks=frozenset(element["chunk_ids"]),
+                moment=world.moment,
             ))  # fmt: skip
+        change_chunks(conn, world, sources, mine, org_id)
         world.noises.update(zip(ids, noises, strict=True))
     world.plans.update({plan.id: plan for plan in mine})
     report_some(conn, chooser, mine)
     share_some(conn, world, chooser, mine)
     end_some(conn, chooser, mine)
+
+
+def change_chunks(
+    conn: psycopg.Connection, world: World, sources: random.Random, mine: list[Plan], org_id: str
+) -> None:
+    """Report some chunks of one source; find some plans to be right all the same."""
+    world.moment += 1
+    source, ids = sources.choice(SOURCES), sources.sample(CHUNKS, 2)
+    conn.execute(
+        "SELECT FROM mnemo.invalidate_chunks(%s, %s, p_org_id => %s)", [ids, source, org_id]
+    )
+    for id in ids:
+        world.changes[org_id, source, id] = world.moment
+    for plan in mine:
+        lasting = plan.expires_at is None or plan.expires_at > plan.created_at + timedelta(
+            seconds=1
+        )
+        if lasting and sources.random() < 0.05:
+            found = conn.execute(
+                "SELECT was_stale FROM mnemo.revalidate_plan(%s, %s, %s)",
+                [plan.id, plan.owner[1], org_id],
+            ).fetchone()
+            assert found == (is_stale(plan, world.changes),)
+            plan.moment = world.moment
 
 
 LENGTHS = {
@@ -471,6 +510,10 @@ def build(conn: psycopg.Connection) -> World:
         definition(world, own, case, reading, row[0])
         for case, reading in zip(world.cases, readings, strict=True)
     ]
+    world.included = [
+        definition(world, own, case, reading, row[0], "include")
+        for case, reading in zip(world.cases[:INCLUDED], readings, strict=False)
+    ]
 
     conn.execute(
         "CREATE TABLE question (number bigint, query text, org_id text, agent_id text,"
@@ -509,14 +552,20 @@ def threshold_of(world: World, case: Case) -> float:
 
 
 def definition(
-    world: World, own: dict[str, list[Plan]], case: Case, reading: Reading, now: datetime
+    world: World,
+    own: dict[str, list[Plan]],
+    case: Case,
+    reading: Reading,
+    now: datetime,
+    stale: str = "refuse",
 ) -> Answer:
     """The answer by the definition; plans of other organisations are never visible."""
     return recall(
         [*own.get(case.org_id, []), *own[EVERYWHERE]], world.grants, case.tokens,
         org_id=case.org_id, agent_id=case.agent_id, threshold=threshold_of(world, case),
         context=case.context, now=now, guard=case.guard or world.guards.get(case.org_id, "strict"),
-        reading=reading, retire=world.retire.get(case.org_id, 0.05),
+        reading=reading, retire=world.retire.get(case.org_id, 0.05), changes=world.changes,
+        stale=stale,
     )  # fmt: skip
 
 
@@ -529,6 +578,10 @@ def test_questions_cover_what_they_should(world: Made) -> None:
         seen["nothing visible"] += answer.eligible == 0
         seen["refused and hit"] += bool(answer.refused and answer.hits)
         seen["retired and hit"] += bool(answer.retired and answer.hits)
+        seen["stale and hit"] += bool(answer.stale and answer.hits)
+        seen["stale and better"] += bool(
+            answer.stale and answer.hits and answer.stale[0].similarity > answer.hits[0].similarity
+        )
         if not answer.hits:
             continue
         best = made.plans[answer.hits[0].id]
@@ -547,8 +600,9 @@ def test_questions_cover_what_they_should(world: Made) -> None:
         seen["long"] += len(best.tokens) > 32 and similarity < 1
         seen["below the floor"] += similarity < 0.6
     wanted = {
-        "exact": 800, "similar": 1500, "none_similar": 1000, "guarded": 500,
-        "refused and hit": 400, "nothing visible": 100, "retired": 100, "retired and hit": 100,
+        "exact": 750, "similar": 1400, "none_similar": 1000, "guarded": 500, "stale": 60,
+        "stale and hit": 150, "stale and better": 50,
+        "refused and hit": 400, "nothing visible": 100, "retired": 80, "retired and hit": 100,
         "by reports": 50, "by own reports": 1,
         "private": 150, "shared": 500, "public": 500, "global": 500, "by grant": 100,
         "several": 1000, "tie": 300, "at the threshold": 300, "long": 300, "below the floor": 300,
@@ -565,7 +619,7 @@ def recalled(world: Made) -> list[tuple[Any, ...]]:
         dsn, "recall_plan",
         "r.candidates_considered, r.hit, r.id, r.similarity, r.reason, r.owner_agent_id, r.scope,"
         " r.outcome_score, r.steps IS NOT NULL, r.near_miss ->> 'id',"
-        " (r.near_miss ->> 'similarity')::double precision",
+        " (r.near_miss ->> 'similarity')::double precision, r.stale",
         CASES,
     )  # fmt: skip
     return [row[1:] for row in sorted(rows)]
@@ -581,16 +635,16 @@ def test_recall_plan_is_the_best_by_definition(
         zip(made.cases, made.answers, recalled, strict=True)
     ):
         expected: tuple[object, ...] = (
-            False, None, None, answer.reason, None, None, None, False, None, None,
+            False, None, None, answer.reason, None, None, None, False, None, None, False,
         )  # fmt: skip
-        if answer.reason in ("guarded", "retired"):
-            refused = (answer.retired or answer.refused)[0]
-            expected = (*expected[:-2], str(refused.id), refused.similarity)
+        if answer.reason in ("guarded", "stale", "retired"):
+            near = (answer.stale or answer.retired or answer.refused)[0]
+            expected = (*expected[:-3], str(near.id), near.similarity, answer.reason == "stale")
         if answer.hits:
             plan = made.plans[answer.hits[0].id]
             expected = (
                 True, plan.id, answer.hits[0].similarity, answer.reason, plan.owner[1],
-                plan.scope, plan.outcome_score, True, None, None,
+                plan.scope, plan.outcome_score, True, None, None, False,
             )  # fmt: skip
         if row[1:] != expected:
             wrong.append((number, case, expected, row))
@@ -639,6 +693,32 @@ def test_recall_plans_is_the_whole_order(world: Made) -> None:
     assert wrong[:3] == []
 
 
+def test_stale_plans_can_win_like_others(world: Made) -> None:
+    """With p_stale include, and each hit says whether it is one."""
+    made, dsn = world
+    got: list[list[tuple[Any, ...]]] = [[] for _ in range(INCLUDED)]
+    for number, *rest in sorted(ask(
+        dsn, "recall_plans", "r.rank, r.id, r.stale", INCLUDED,
+        ", p_limit => q.most, p_stale => 'include'",
+    )):  # fmt: skip
+        got[number].append(tuple(rest))
+    wrong, seen = [], 0
+    for case, answer, found in zip(made.cases, made.included, got, strict=False):
+        expected = [
+            (rank, hit.id, is_stale(made.plans[hit.id], made.changes))
+            for rank, hit in enumerate(answer.hits[: case.limit], start=1)
+        ]
+        seen += any(stale for *_, stale in expected)
+        if found != expected:
+            wrong.append((case, expected[:5], found[:5]))
+    assert wrong[:3] == []
+    assert seen > 20
+    first = ask(dsn, "recall_plan", "r.id, r.stale", INCLUDED, ", p_stale => 'include'")
+    assert [(row[1], row[2]) for row in sorted(first)] == [
+        found[0][1:] if found else (None, False) for found in got
+    ]
+
+
 def test_explain_recall_plan_is_the_definition_spelled_out(world: Made) -> None:
     """The nearest visible plans in their order, each with the verdict that recall has come to."""
     made, dsn = world
@@ -653,12 +733,15 @@ def test_explain_recall_plan_is_the_definition_spelled_out(world: Made) -> None:
         case, answer = made.cases[number], made.answers[number]
         hits = [hit.id for hit in answer.hits]
         retired = [hit.id for hit in answer.retired]
+        stale = [hit.id for hit in answer.stale]
         expected: list[tuple[object, ...]] = []
         for rank, near in enumerate(answer.near[:20], start=1):
             if near.similarity < threshold_of(made, case):
                 verdict = "below_threshold"
             elif near.id in retired:
                 verdict = "retired"
+            elif near.id in stale:
+                verdict = "stale"
             elif near.id in hits:
                 verdict = "replayed" if near.id == hits[0] else "outranked"
             else:
@@ -668,7 +751,7 @@ def test_explain_recall_plan_is_the_definition_spelled_out(world: Made) -> None:
             expected = [(None, None, None, "none_similar")]
         explained = all(
             (verdict != "guarded" or differences > 0)
-            and (verdict not in ("replayed", "outranked") or differences == 0)
+            and (verdict not in ("replayed", "outranked", "stale") or differences == 0)
             for *_, verdict, differences in found
         )
         if [row[:4] for row in found] != expected or not explained:
