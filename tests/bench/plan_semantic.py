@@ -29,6 +29,7 @@ from tests.support.server import Server
 
 GUARDS = ("off", "meaning", "strict")
 THRESHOLDS = (0.7, 0.74, 0.8, 0.85, 0.9, 0.95)
+WAYS = ("words", "semantic", "words and semantic", "both, no margin")
 WORDS = 0.7
 _ORG = "clinc"
 
@@ -154,7 +155,7 @@ def show(console: Console, found: Sequence[Rate], title: str) -> None:
     table = Table(title=title)
     for column in ("way", "guard", "threshold", "hits", "precision", "out of scope"):
         table.add_column(column, justify="left" if column in ("way", "guard") else "right")
-    for rate in sorted(found, key=lambda r: (r.way != "words", r.way, GUARDS.index(r.guard))):
+    for rate in sorted(found, key=lambda r: (WAYS.index(r.way), GUARDS.index(r.guard))):
         table.add_row(
             rate.way, rate.guard, "" if rate.threshold is None else f"{rate.threshold:.2f}",
             *(f"{100 * x:.1f} %" for x in (rate.hits, rate.precision, rate.outside)),
