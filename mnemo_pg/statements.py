@@ -109,10 +109,10 @@ _NAMES: dict[Callable[[str, object], Any], str] = {
     _wire.table: "table",
     _wire.texts: "a aliases applies_to b chunk_ids entities from_agents source_types steps tags"
     " to_agents types",
-    _wire.uuid: "after id memory_id",
+    _wire.uuid: "after id memory_id after_other",
     _wire.uuids: "ids",
     _wire.number: "confidence importance min_importance outcome_score score similarity_threshold"
-    " weight",
+    " threshold weight",
     _wire.integer: "after_seq dimensions expected_version generation limit max_depth turn_id",
     _wire.binary: "expected_head",
     _wire.boolean: "enabled roles success tags_all",

@@ -90,6 +90,28 @@ async def test_plans(m: Any) -> None:
     assert not await m.recall_plan(PLAN[0])
 
 
+async def test_merging_and_warning(m: Any) -> None:
+    stored = await m.remember_plan("Turn on dark mode", ["set theme"], [], 0.8)
+    again = await m.remember_plan("dark mode: turn on", ["press the switch"], [], 0.9)
+    assert (again.id, again.status) == (stored.id, PlanStatus.MERGED)
+    await m.remember_plan("Turn on the dark mode", ["set theme"], [], 0.9)
+    (pair,) = await m.duplicate_plans(threshold=0.7)
+    assert (pair.other_id, pair.similarity, pair.guard_differences) == (stored.id, 0.75, ())
+    assert await m.duplicate_plans(after=pair.id, after_other=pair.other_id) == []
+
+    failed = await m.remember_failure("Turn on dark mode", ["edit the file"], "it is read-only")
+    match = await m.recall_plan("turn on dark mode")
+    assert match.steps == ("press the switch",)
+    assert [(one["id"], one["reason"]) for one in match.warnings] == [
+        (str(failed.id), "it is read-only")
+    ]
+    assert (await m.recall_plan("turn off dark mode")).warnings is None
+    (known,) = await m.recall_failures("turn on dark mode")
+    assert (known.id, known.steps, known.similarity) == (failed.id, ("edit the file",), 1.0)
+    (listed,) = await m.list_failures()
+    assert (listed.id, listed.reason, listed.rank) == (failed.id, "it is read-only", 1)
+
+
 async def test_a_look_alike_is_refused_named_and_explained(m: Any) -> None:
     stored = await m.remember_plan("Turn on dark mode", ["set theme"], [], 0.9)
     other = await m.remember_plan("Turn on the dark mode now", ["set theme"], [], 0.8)
