@@ -109,7 +109,7 @@ CREATE FUNCTION mnemo._planner_day(
 RETURNS timestamp
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE
-    WHEN p_year BETWEEN 1 AND 9999 AND p_month BETWEEN 1 AND 12
+    WHEN p_year >= 1 AND p_year <= 9999 AND p_month BETWEEN 1 AND 12
         AND p_day BETWEEN 1 AND extract(day FROM
             make_timestamp(p_year, p_month, 1, 0, 0, 0) + interval '1 month - 1 day')
     THEN make_timestamp(p_year, p_month, p_day, 0, 0, 0)
