@@ -23,10 +23,12 @@ from mnemo_pg.cli import (
     load,
     memories,
     output,
+    plan_life,
     plans,
     retrieving,
     sharing,
     transfer,
+    tune,
     upkeep,
     vectors,
     writing,
@@ -88,7 +90,7 @@ def version(context: typer.Context, dsn: Dsn = None, as_json: Json = False) -> N
 
 for module in (
     admin, upkeep, plans, memories, retrieving, writing, sharing, load, transfer, forgetting, chain,
-    vectors, demo,
+    vectors, plan_life, tune, demo,
 ):  # fmt: skip
     module.register(app)
 

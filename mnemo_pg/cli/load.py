@@ -13,6 +13,7 @@ import typer
 from rich.progress import (
     BarColumn,
     DownloadColumn,
+    MofNCompleteColumn,
     Progress,
     TextColumn,
     TimeElapsedColumn,
@@ -119,10 +120,13 @@ def opened(file: str) -> Iterator[tuple[IO[bytes], int | None]]:
 
 
 @contextmanager
-def progress(what: str, size: int | None) -> Iterator[Callable[[int], None]]:
-    """A bar on a terminal, told how many bytes were read."""
+def progress(
+    what: str, size: int | None, *, counted: bool = False
+) -> Iterator[Callable[[int], None]]:
+    """A bar on a terminal, told how many bytes were read, or how many things were done."""
     console = output.stderr()
-    columns = (TextColumn(what), BarColumn(), DownloadColumn(), TimeElapsedColumn())
+    done = MofNCompleteColumn() if counted else DownloadColumn()
+    columns = (TextColumn(what), BarColumn(), done, TimeElapsedColumn())
     bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
     with bar:
         task = bar.add_task(what, total=size)
