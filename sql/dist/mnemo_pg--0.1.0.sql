@@ -24925,26 +24925,38 @@ BEGIN
                 SELECT 'name', 1 - o.place::integer, 1 - o.place::integer, NULL, o.name
                   FROM unnest(p_others) WITH ORDINALITY AS o(name, place)
               ) AS f
-        ), part AS (
+        ), part AS MATERIALIZED (
             -- Records whose subject it is come first, else those that give it as another name.
             SELECT r.term, r.subject, coalesce(r.weight = 30, false) AS own, count(*) AS records,
                    bool_or(coalesce(r.kind IN ('relationship', 'relationship_preference'), false))
                    AS person
               FROM mnemo._known_records(
-                    ARRAY(SELECT DISTINCT p.term FROM phrase AS p), 8, p_org_id, p_agent_id, p_now
+                    ARRAY(SELECT DISTINCT p.term FROM phrase AS p), 16, p_org_id, p_agent_id, p_now
                    ) AS r
              GROUP BY 1, 2, 3
+        ), myself AS MATERIALIZED (
+            SELECT p.subject
+              FROM part AS p
+             WHERE p.term = mnemo._name_term('user')
+             ORDER BY p.own DESC, p.records DESC, p.subject COLLATE "C"
+             LIMIT 1
         ), known AS (
             SELECT DISTINCT ON (p.term) p.term, p.person,
                    CASE WHEN p.most THEN p.subject END AS subject,
                    p.most OR p.subjects <= 2 AS telling
               FROM (
-                SELECT c.term, c.subject, c.own, c.records, c.person,
-                       count(*) OVER (PARTITION BY c.term) AS subjects,
-                       c.own OR c.records * 2 > sum(c.records) OVER (PARTITION BY c.term) AS most
-                  FROM part AS c
+                SELECT c.term, c.subject, c.own, c.mine, c.records, c.person,
+                       count(*) OVER (PARTITION BY c.term, c.mine) AS subjects,
+                       c.own OR c.records * 2 > sum(c.records) OVER (PARTITION BY c.term, c.mine)
+                       AS most
+                  FROM (
+                    -- What the user's own records mention may be anybody.
+                    SELECT o.term, o.subject, o.own, o.records, o.person,
+                           coalesce(o.subject = (SELECT m.subject FROM myself AS m), false) AS mine
+                      FROM part AS o
+                  ) AS c
               ) AS p
-             ORDER BY p.term, p.own DESC, p.records DESC, p.subject COLLATE "C"
+             ORDER BY p.term, p.own DESC, p.mine, p.records DESC, p.subject COLLATE "C"
         )
         SELECT ROW(p.sort, p.first_place, p.last_place, p.part, p.name, k.subject, k.person)
                ::mnemo._known_phrase
@@ -24958,9 +24970,10 @@ END
 $fn$;
 COMMENT ON FUNCTION mnemo._planner_known(text[], text[], text[], text, text, timestamptz) IS
     'The names and attributes that visible memory has, among the words of a text, longest first; '
-    'and of the names p_others those that it has, at places 0, -1 and so on. subject is NULL '
-    'where no subject has most of the records with a name; a name of three subjects and more is '
-    'left out then.';
+    'and of the names p_others those that it has, at places 0, -1 and so on. subject: that of the '
+    'records about the name itself, else the one that most of the others with this name have, '
+    'those of the user himself aside unless there are no others; NULL where none has most. Names '
+    'of three such subjects and more are left out.';
 
 -- part: 718_planner_entities.sql
 -- Who and what a text names, as memory knows it.
@@ -24982,6 +24995,40 @@ RETURN left(coalesce(
 COMMENT ON FUNCTION mnemo._planner_surface(text, text[]) IS
     'Successive words as they stand in an ASCII text, with what is between them; of other text the '
     'words. At most 256 characters.';
+
+CREATE FUNCTION mnemo._planner_persons(
+    p_terms text[]
+)
+RETURNS text[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN 'user'::text || (
+    SELECT mnemo._pronoun_partners(t.term) AS names
+      FROM unnest(p_terms) WITH ORDINALITY AS t(term, place)
+     WHERE mnemo._pronoun_partners(t.term) IS NOT NULL
+     ORDER BY t.place
+     LIMIT 1
+);
+COMMENT ON FUNCTION mnemo._planner_persons(text[]) IS
+    'Names to look up whatever a text names: that of the user first, then those that its first she '
+    'or he may stand for.';
+
+CREATE FUNCTION mnemo._planner_asker(
+    p_words text[],
+    p_plain text[],
+    p_taken integer[]
+)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (
+    SELECT w.word
+      FROM unnest(p_words, p_plain) WITH ORDINALITY AS w(word, plain, place)
+     WHERE w.plain = ANY (mnemo._first_persons()) AND w.place <> ALL (p_taken)
+     ORDER BY w.place
+     LIMIT 1
+);
+COMMENT ON FUNCTION mnemo._planner_asker(text[], text[], integer[]) IS
+    'The first word by which a text means its user, those at the places p_taken aside; NULL for '
+    'none.';
 
 CREATE FUNCTION mnemo._planner_entities(
     p_text text,
@@ -25015,7 +25062,7 @@ BEGIN
         IF v_name.first_place = 0 THEN
             user_subject := v_name.subject;
         ELSIF v_name.first_place < 0 THEN
-            v_partner := coalesce(v_partner, v_name.subject);
+            v_partner := coalesce(v_partner, nullif(v_name.subject, user_subject));
         END IF;
         CONTINUE WHEN v_name.first_place <= 0
             OR v_name.part IS NULL
@@ -25131,10 +25178,7 @@ BEGIN
         RETURN '{}';
     END IF;
     v_known := mnemo._planner_known(v_read.plain, v_read.terms,
-        'user'::text || (SELECT mnemo._pronoun_partners(t.term) AS names
-                           FROM unnest(v_read.terms) AS t(term)
-                          WHERE mnemo._pronoun_partners(t.term) IS NOT NULL LIMIT 1),
-        p_org_id, p_agent_id, v_live);
+        mnemo._planner_persons(v_read.terms), p_org_id, p_agent_id, v_live);
     SELECT * INTO v_found FROM mnemo._planner_entities(
         p_text, v_read.words, v_read.terms, v_known);
     v_intent := mnemo._planner_intent(v_read.plain, v_found.person,
@@ -25142,12 +25186,8 @@ BEGIN
     v_topics := mnemo._planner_topics(p_text, v_read.words, v_read.terms,
         v_found.taken || mnemo._timeless(v_read.plain, v_window.first_place, v_window.last_place),
         v_found.user_subject IS NOT NULL);
-    v_pronoun := CASE WHEN v_found.user_subject IS NOT NULL THEN
-        (SELECT w.word
-           FROM unnest(v_read.words, v_read.plain) WITH ORDINALITY AS w(word, plain, place)
-          WHERE w.plain = ANY (mnemo._first_persons()) AND w.place <> ALL (v_found.taken)
-          ORDER BY w.place
-          LIMIT 1) END;
+    v_pronoun := CASE WHEN v_found.user_subject IS NOT NULL
+        THEN mnemo._planner_asker(v_read.words, v_read.plain, v_found.taken) END;
     IF v_found.entities = '[]' AND v_topics <@ mnemo._calendar_words() THEN
         -- Nothing but time, or nothing at all: then all that is known of the user is asked for.
         IF v_pronoun IS NOT NULL

@@ -104,26 +104,38 @@ BEGIN
                 SELECT 'name', 1 - o.place::integer, 1 - o.place::integer, NULL, o.name
                   FROM unnest(p_others) WITH ORDINALITY AS o(name, place)
               ) AS f
-        ), part AS (
+        ), part AS MATERIALIZED (
             -- Records whose subject it is come first, else those that give it as another name.
             SELECT r.term, r.subject, coalesce(r.weight = 30, false) AS own, count(*) AS records,
                    bool_or(coalesce(r.kind IN ('relationship', 'relationship_preference'), false))
                    AS person
               FROM mnemo._known_records(
-                    ARRAY(SELECT DISTINCT p.term FROM phrase AS p), 8, p_org_id, p_agent_id, p_now
+                    ARRAY(SELECT DISTINCT p.term FROM phrase AS p), 16, p_org_id, p_agent_id, p_now
                    ) AS r
              GROUP BY 1, 2, 3
+        ), myself AS MATERIALIZED (
+            SELECT p.subject
+              FROM part AS p
+             WHERE p.term = mnemo._name_term('user')
+             ORDER BY p.own DESC, p.records DESC, p.subject COLLATE "C"
+             LIMIT 1
         ), known AS (
             SELECT DISTINCT ON (p.term) p.term, p.person,
                    CASE WHEN p.most THEN p.subject END AS subject,
                    p.most OR p.subjects <= 2 AS telling
               FROM (
-                SELECT c.term, c.subject, c.own, c.records, c.person,
-                       count(*) OVER (PARTITION BY c.term) AS subjects,
-                       c.own OR c.records * 2 > sum(c.records) OVER (PARTITION BY c.term) AS most
-                  FROM part AS c
+                SELECT c.term, c.subject, c.own, c.mine, c.records, c.person,
+                       count(*) OVER (PARTITION BY c.term, c.mine) AS subjects,
+                       c.own OR c.records * 2 > sum(c.records) OVER (PARTITION BY c.term, c.mine)
+                       AS most
+                  FROM (
+                    -- What the user's own records mention may be anybody.
+                    SELECT o.term, o.subject, o.own, o.records, o.person,
+                           coalesce(o.subject = (SELECT m.subject FROM myself AS m), false) AS mine
+                      FROM part AS o
+                  ) AS c
               ) AS p
-             ORDER BY p.term, p.own DESC, p.records DESC, p.subject COLLATE "C"
+             ORDER BY p.term, p.own DESC, p.mine, p.records DESC, p.subject COLLATE "C"
         )
         SELECT ROW(p.sort, p.first_place, p.last_place, p.part, p.name, k.subject, k.person)
                ::mnemo._known_phrase
@@ -137,6 +149,7 @@ END
 $fn$;
 COMMENT ON FUNCTION mnemo._planner_known(text[], text[], text[], text, text, timestamptz) IS
     'The names and attributes that visible memory has, among the words of a text, longest first; '
-    'and of the names p_others those that it has, at places 0, -1 and so on. subject is NULL '
-    'where no subject has most of the records with a name; a name of three subjects and more is '
-    'left out then.';
+    'and of the names p_others those that it has, at places 0, -1 and so on. subject: that of the '
+    'records about the name itself, else the one that most of the others with this name have, '
+    'those of the user himself aside unless there are no others; NULL where none has most. Names '
+    'of three such subjects and more are left out.';

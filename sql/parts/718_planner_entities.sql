@@ -18,6 +18,40 @@ COMMENT ON FUNCTION mnemo._planner_surface(text, text[]) IS
     'Successive words as they stand in an ASCII text, with what is between them; of other text the '
     'words. At most 256 characters.';
 
+CREATE FUNCTION mnemo._planner_persons(
+    p_terms text[]
+)
+RETURNS text[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN 'user'::text || (
+    SELECT mnemo._pronoun_partners(t.term) AS names
+      FROM unnest(p_terms) WITH ORDINALITY AS t(term, place)
+     WHERE mnemo._pronoun_partners(t.term) IS NOT NULL
+     ORDER BY t.place
+     LIMIT 1
+);
+COMMENT ON FUNCTION mnemo._planner_persons(text[]) IS
+    'Names to look up whatever a text names: that of the user first, then those that its first she '
+    'or he may stand for.';
+
+CREATE FUNCTION mnemo._planner_asker(
+    p_words text[],
+    p_plain text[],
+    p_taken integer[]
+)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (
+    SELECT w.word
+      FROM unnest(p_words, p_plain) WITH ORDINALITY AS w(word, plain, place)
+     WHERE w.plain = ANY (mnemo._first_persons()) AND w.place <> ALL (p_taken)
+     ORDER BY w.place
+     LIMIT 1
+);
+COMMENT ON FUNCTION mnemo._planner_asker(text[], text[], integer[]) IS
+    'The first word by which a text means its user, those at the places p_taken aside; NULL for '
+    'none.';
+
 CREATE FUNCTION mnemo._planner_entities(
     p_text text,
     p_words text[],
@@ -50,7 +84,7 @@ BEGIN
         IF v_name.first_place = 0 THEN
             user_subject := v_name.subject;
         ELSIF v_name.first_place < 0 THEN
-            v_partner := coalesce(v_partner, v_name.subject);
+            v_partner := coalesce(v_partner, nullif(v_name.subject, user_subject));
         END IF;
         CONTINUE WHEN v_name.first_place <= 0
             OR v_name.part IS NULL

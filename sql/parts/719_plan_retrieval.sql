@@ -65,10 +65,7 @@ BEGIN
         RETURN '{}';
     END IF;
     v_known := mnemo._planner_known(v_read.plain, v_read.terms,
-        'user'::text || (SELECT mnemo._pronoun_partners(t.term) AS names
-                           FROM unnest(v_read.terms) AS t(term)
-                          WHERE mnemo._pronoun_partners(t.term) IS NOT NULL LIMIT 1),
-        p_org_id, p_agent_id, v_live);
+        mnemo._planner_persons(v_read.terms), p_org_id, p_agent_id, v_live);
     SELECT * INTO v_found FROM mnemo._planner_entities(
         p_text, v_read.words, v_read.terms, v_known);
     v_intent := mnemo._planner_intent(v_read.plain, v_found.person,
@@ -76,12 +73,8 @@ BEGIN
     v_topics := mnemo._planner_topics(p_text, v_read.words, v_read.terms,
         v_found.taken || mnemo._timeless(v_read.plain, v_window.first_place, v_window.last_place),
         v_found.user_subject IS NOT NULL);
-    v_pronoun := CASE WHEN v_found.user_subject IS NOT NULL THEN
-        (SELECT w.word
-           FROM unnest(v_read.words, v_read.plain) WITH ORDINALITY AS w(word, plain, place)
-          WHERE w.plain = ANY (mnemo._first_persons()) AND w.place <> ALL (v_found.taken)
-          ORDER BY w.place
-          LIMIT 1) END;
+    v_pronoun := CASE WHEN v_found.user_subject IS NOT NULL
+        THEN mnemo._planner_asker(v_read.words, v_read.plain, v_found.taken) END;
     IF v_found.entities = '[]' AND v_topics <@ mnemo._calendar_words() THEN
         -- Nothing but time, or nothing at all: then all that is known of the user is asked for.
         IF v_pronoun IS NOT NULL

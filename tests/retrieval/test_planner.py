@@ -175,6 +175,19 @@ def test_names_of_six_words_and_of_several_subjects(db: psycopg.Connection) -> N
     assert names(plan(db, "call my dentist")) == [("my dentist", "dentist")]
 
 
+def test_what_the_users_own_records_mention_may_be_anybody(db: psycopg.Connection) -> None:
+    """Records about the user say who somebody is only where no others do."""
+    for _ in range(5):
+        know(db, "The user cooks for his wife.", subject="user", entities=["my wife", "Zed"])
+    assert names(plan(db, "my wife and Zed")) == [("my wife", "rhea"), ("Zed", None)]
+    assert names(plan(db, "what did she say")) == [("she", "rhea")]
+    # She is nobody where only the user's own records know a wife.
+    other = {"agent_id": "ben", "org_id": ORG}
+    know(db, "x", subject="user", entities=["me", "my wife"], **other)
+    assert names(plan(db, "my wife", **other)) == [("my wife", None)]
+    assert plan(db, "what did she say", **other)["entities"] == []
+
+
 def test_at_most_five_entities_the_longest(db: psycopg.Connection) -> None:
     for name in ("a1", "b1", "c1", "d1 x", "e1", "f1 y z"):
         know(db, "x", subject=name)
