@@ -265,6 +265,7 @@ def test_failures_retire(
         answer = report(db, made, name.isupper(), names[name.lower()])
     assert answer["retired"] is got(db, made)["retired"] is retired
     assert recalled(db)["hit"] is not retired
+    assert scalar(db, "SELECT retired FROM mnemo.plan") is retired
     assert [one[0] for one in events(db, made)].count("plan_retired") == int(retired)
     assert_sound(db)
 
