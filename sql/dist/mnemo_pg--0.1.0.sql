@@ -26610,7 +26610,6 @@ DECLARE
     -- For a longer answer more is read.
     v_candidates bigint := greatest(v_rules.candidates, 2 * p_limit);
     v_cap bigint := greatest(v_rules.list_cap, 2 * p_limit);
-    v_queries bigint := jsonb_array_length(p_plan -> 'lexical_queries');
 BEGIN
     RETURN QUERY
     WITH head AS MATERIALIZED (
@@ -26675,6 +26674,19 @@ BEGIN
          WHERE p_unfit IS NULL OR NOT mnemo._passes(m, p_unfit)
          ORDER BY s.reach DESC, s.memory_id DESC
          LIMIT v_candidates
+    ), timely AS MATERIALIZED (
+        -- Where nothing is asked for but a time, no list of words leads to it.
+        SELECT m.org_id, m.id, m.kind, m.confidence, m.source_type, m.valid_from
+          FROM mnemo.memory AS m
+         WHERE m.org_id = p_org_id AND m.origin_org_id = p_org_id AND m.agent_id = p_agent_id
+           AND m.deleted_at IS NULL AND NOT m.tags @> ARRAY['__experience_plan__']
+           AND m.created_at >= v_after AND m.valid_from >= v_after
+           AND (v_before IS NULL OR m.valid_from < v_before)
+           AND cardinality(p_asked.admits) = 0 AND p_unfit IS NULL
+           AND mnemo._is_live(m, p_now) AND mnemo._passes(m, p_filter)
+           AND NOT EXISTS (SELECT FROM chosen AS c WHERE c.org_id = m.org_id AND c.id = m.id)
+         ORDER BY m.created_at DESC, m.id DESC
+         LIMIT v_candidates
     ), near AS MATERIALIZED (
         SELECT n.org_id, n.id, n.similarity
           FROM mnemo._semantic_lane(
@@ -26682,6 +26694,8 @@ BEGIN
          WHERE p_embedding IS NOT NULL AND p_unfit IS NULL
     ), candidate AS MATERIALIZED (
         SELECT c.org_id, c.id, c.kind, c.confidence, c.source_type, c.valid_from FROM chosen AS c
+        UNION ALL
+        SELECT t.org_id, t.id, t.kind, t.confidence, t.source_type, t.valid_from FROM timely AS t
         UNION ALL
         SELECT m.org_id, m.id, m.kind, m.confidence, m.source_type, m.valid_from
           FROM near AS n
@@ -26691,6 +26705,7 @@ BEGIN
             SELECT r.* FROM mnemo._record('*', n.id) AS r WHERE n.org_id = '*'
           ) AS m
          WHERE NOT EXISTS (SELECT FROM chosen AS c WHERE c.org_id = n.org_id AND c.id = n.id)
+           AND NOT EXISTS (SELECT FROM timely AS t WHERE t.org_id = n.org_id AND t.id = n.id)
     ), answer AS MATERIALIZED (
         SELECT a.term, a.slot, a.score, a.evidence
           FROM unnest(p_asked.terms, p_asked.slots, p_asked.scores, p_asked.evidences)
@@ -26760,7 +26775,7 @@ BEGIN
                coalesce(g.admits, false)
                OR p_asked.pair AND coalesce(w.hinted, false)
                OR coalesce(n.similarity >= v_rules.semantic_evidence, false)
-               OR v_queries = 0 AND coalesce(g.entity, false) AS admitted
+               OR cardinality(p_asked.admits) = 0 AND coalesce(g.entity, false) AS admitted
           FROM candidate AS c
           LEFT JOIN near AS n ON n.org_id = c.org_id AND n.id = c.id
           LEFT JOIN whole AS w ON w.org_id = c.org_id AND w.id = c.id

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -386,7 +386,21 @@ class Plan:
         if not self.plan["requires_memory"]:
             return []
         self.ask()
-        return self.judge(self.candidates(lambda r: self.unfit(r) is None))
+        found = self.candidates(lambda r: self.unfit(r) is None)
+        return self.judge(found + self.timely({r["id"] for r in found}))
+
+    def timely(self, found: Collection[UUID]) -> list[dict[str, Any]]:
+        """The newest of the agent's own records in the window, where nothing else is asked for."""
+        if self.admits or self.after is None:
+            return []
+        own = [
+            r for r in self.store.records
+            if (r["org_id"], r["agent_id"]) == (self.org, self.agent) and r["id"] not in found
+            and r["created_at"] >= self.after and self.within(r)
+            and self.readable(1, r) and self.unfit(r) is None
+        ]  # fmt: skip
+        own.sort(key=lambda r: (r["created_at"], r["id"].int), reverse=True)
+        return own[: self.most]
 
     def judge(self, candidates: list[dict[str, Any]]) -> list[Answer]:
         """Score, admit, rank and fuse."""
@@ -439,7 +453,7 @@ class Plan:
                 for n, e in evidence[r["id"]].items() if n in self.admits
             )
             or (self.pair and hinted[r["id"]])
-            or (not self.plan["lexical_queries"] and 5 in raw[r["id"]])
+            or (not self.admits and 5 in raw[r["id"]])
             for r in candidates
         }  # fmt: skip
         lists: dict[int, list[tuple[float, int, UUID]]] = defaultdict(list)

@@ -239,3 +239,32 @@ def test_caps(db: psycopg.Connection) -> None:
     assert len(found(db, limit=1)) == 1
     assert verdicts[long] == "budget"
     assert long in found(db, limit=30), "100 tokens for each fact, if that is more"
+
+
+def test_a_plan_that_names_somebody_and_asks_for_nothing(db: psycopg.Connection) -> None:
+    """All about whom it names; those of its time first, even where lists of words do not lead."""
+    now = datetime.now(UTC)
+    mine = [
+        remember(db, content=f"The user has fact {n}", subject="user", predicate=f"p{n}", tags=[],
+                 entities=[], kind="identity", valid_from=now - timedelta(days=9))
+        for n in range(60)
+    ]  # fmt: skip
+    about = found(db, plan={"turn_id": 0, "generation": 0, "intent": "explicit_recall",
+                            "entities": [{"surface": "me", "canonical": "user"}],
+                            "lexical_queries": ["user"]})  # fmt: skip
+    assert len(about) == 5
+    assert set(about) < set(mine)
+    late = remember(
+        db, content="The user planted one very long row of trees along the river", subject="user",
+        predicate="event", entities=[], kind="identity", valid_from=now - timedelta(hours=20),
+    )  # fmt: skip
+    db.execute(
+        "UPDATE mnemo.memory SET created_at = now() - interval '1 day' WHERE id = %s", [late]
+    )
+    asked = {
+        "turn_id": 0, "generation": 0, "intent": "prior_event_reference",
+        "entities": [{"surface": "I", "canonical": "user"}], "lexical_queries": ["user"],
+        "temporal": {"after": (now - timedelta(days=2)).isoformat(), "before": now.isoformat()},
+    }  # fmt: skip
+    assert found(db, plan=asked)[0] == late
+    assert found(db, plan=asked, temporal="filter") == [late]
