@@ -223,15 +223,16 @@ BEGIN
              GROUP BY r.org_id, r.id
           ) AS g ON g.org_id = c.org_id AND g.id = c.id
     ), listed AS (
-        SELECT r.org_id, r.id, r.ranking, r.score
+        -- Queries that ask for nothing rank nothing.
+        SELECT r.org_id, r.id, g.ranking, r.score
           FROM rated AS r
           JOIN verdict AS v ON v.org_id = r.org_id AND v.id = r.id AND v.admitted
-         WHERE r.score > 0
-        UNION ALL
-        SELECT r.org_id, r.id, 10 + r.ranking, r.score
-          FROM rated AS r
-          JOIN verdict AS v ON v.org_id = r.org_id AND v.id = r.id AND v.admitted
-         WHERE r.score > 0 AND r.hinted AND (r.ranking <= 3 OR r.ranking = 5)
+          CROSS JOIN LATERAL (
+            SELECT r.ranking
+            UNION ALL
+            SELECT 10 + r.ranking WHERE r.hinted AND (r.ranking <= 3 OR r.ranking = 5)
+          ) AS g
+         WHERE r.score > 0 AND (r.ranking > 3 OR cardinality(p_asked.admits) > 0)
         UNION ALL
         SELECT v.org_id, v.id, x.ranking, x.score
           FROM verdict AS v

@@ -464,7 +464,7 @@ class Plan:
             if not admitted[i]:
                 continue
             for n, score in raw[i].items():
-                if score > 0:
+                if score > 0 and (n > 3 or self.admits):
                     lists[n].append((score, i.int, i))
                     if hinted[i] and (n <= 3 or n == 5):
                         lists[10 + n].append((score, i.int, i))
