@@ -4319,7 +4319,8 @@ ALTER TABLE mnemo.idempotency ALTER COLUMN key SET STATISTICS 0;
 -- part: 250_plan_signature.sql
 CREATE FUNCTION mnemo._failure_mask() RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN mnemo._hash64('what not to do');
+-- Any number; an index has it in its expression, and calls no function that readers of views may not.
+RETURN '-8980380045044314140'::bigint;
 COMMENT ON FUNCTION mnemo._failure_mask() IS
     'What turns the audiences of a context into those of the failures of that context, by XOR.';
 
@@ -4361,7 +4362,7 @@ CREATE INDEX plan_signature_keys_idx ON mnemo.plan_signature USING gin (keys)
     WITH (fastupdate = off);
 -- Failures, see _failure_context: few, so that asking whether there are any costs next to nothing.
 CREATE INDEX plan_signature_failure_idx ON mnemo.plan_signature
-    ((audience # mnemo._failure_mask())) WHERE length(context) > 256;
+    ((audience # '-8980380045044314140'::bigint)) WHERE length(context) > 256;
 COMMENT ON TABLE mnemo.plan_signature IS
     'What recall matches on: one row for each live plan and audience, derived from the payload in '
     'memory.metadata. A grant adds a row for its agent, so that a caller always probes the same '
@@ -18470,6 +18471,15 @@ COMMENT ON FUNCTION mnemo._claim_plans(mnemo.memory[], bigint[], text[]) IS
     'contested: one of them is there already, or twice among them. p_apart: organisations that '
     'store the same plan again. Waits for a transaction that is just remembering one of them.';
 
+CREATE FUNCTION mnemo._words(
+    p_record mnemo.memory
+)
+RETURNS jsonb
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN mnemo._payload(p_record) - ARRAY['read_at', 'memory_versions'];
+COMMENT ON FUNCTION mnemo._words(mnemo.memory) IS
+    'The payload of a plan but for when its chunks were read.';
+
 CREATE FUNCTION mnemo._merged(
     p_held mnemo.memory,
     p_new mnemo.memory,
@@ -18483,12 +18493,15 @@ DECLARE
     v_best mnemo.memory := CASE
         WHEN p_stale OR p_new.importance >= p_held.importance THEN p_new ELSE p_held END;
 BEGIN
+    -- The very same plan once more is as old as it was: recall need not find it anew.
+    IF mnemo._words(v_best) <> mnemo._words(p_held) THEN
+        p_held.created_at := v_best.created_at;
+    END IF;
     p_held.content := v_best.content;
     p_held.importance := v_best.importance;
     p_held.metadata := v_best.metadata;
     p_held.source_id := v_best.source_id;
     p_held.thread_id := v_best.thread_id;
-    p_held.created_at := v_best.created_at;
     p_held.tags := (mnemo._distinct(p_held.tags || p_new.tags))[1:101];
     p_held.expires_at := CASE WHEN p_new.expires_at > p_held.expires_at THEN p_new.expires_at
         WHEN p_new.expires_at IS NOT NULL THEN p_held.expires_at END;
@@ -18496,7 +18509,7 @@ BEGIN
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._merged(mnemo.memory, mnemo.memory, boolean) IS
-    'A plan that was remembered again: query, steps, details, chunk ids, source, thread and time of '
+    'A plan that was remembered again: query, steps, details, chunk ids, source and thread of '
     'the better outcome, on a tie, or where the held one is stale, of the new one; the tags of both, the new ones first, 100 at most '
     'beside the reserved one; the later end. Its id, owner, scope and version stay.';
 
@@ -18514,11 +18527,9 @@ AS $fn$
 BEGIN
     p_after.version := p_before.version + 1;
     -- The very same plan once more is no other version worth keeping.
-    IF (p_after.tags, p_after.source_id, p_after.thread_id,
-            mnemo._payload(p_after) - ARRAY['read_at', 'memory_versions'])
+    IF (p_after.tags, p_after.source_id, p_after.thread_id, mnemo._words(p_after))
        IS DISTINCT FROM
-       (p_before.tags, p_before.source_id, p_before.thread_id,
-            mnemo._payload(p_before) - ARRAY['read_at', 'memory_versions'])
+       (p_before.tags, p_before.source_id, p_before.thread_id, mnemo._words(p_before))
     THEN
         p_after.prev_version_id := mnemo._keep_version(
             p_before, p_before.origin_org_id, p_before.agent_id);
@@ -18544,17 +18555,17 @@ BEGIN
     IF p_after.content <> p_before.content THEN
         PERFORM mnemo._drop_embeddings(p_after.org_id, ARRAY[p_after.id]);
     END IF;
-    UPDATE mnemo.plan_signature AS s
-       SET outcome_score = p_after.importance, created_at = p_after.created_at,
-           expires_at = p_after.expires_at
-     WHERE s.org_id = p_before.org_id AND s.plan_id = p_before.id AND s.grantee_agent_id IS NULL;
+    IF mnemo._is_failure(p_after) THEN
+        PERFORM mnemo._settle_plan(p_after.org_id, p_after.id);
+    ELSE
+        PERFORM mnemo._report_merge(p_after, p_observed);
+    END IF;
     IF p_after.scope = 'shared' THEN
         DELETE FROM mnemo.plan_signature AS s
          WHERE s.org_id = p_before.org_id AND s.plan_id = p_before.id
            AND s.grantee_agent_id IS NOT NULL;
         PERFORM mnemo._index_plan(p_after.org_id, p_after.id);
     END IF;
-    PERFORM mnemo._report_merge(p_after, p_observed);
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._store_merge(mnemo.memory, mnemo.memory, double precision[]) IS
@@ -19938,7 +19949,8 @@ DECLARE
     v_plan record;
 BEGIN
     SELECT m.origin_org_id, mnemo._observation(m.importance) + coalesce(f.score_sum, 0) AS total,
-           1 + coalesce(f.agents, 0) AS observations, d.standing, d.endurance
+           1 + coalesce(f.agents, 0) AS observations, d.standing, d.endurance, m.importance,
+           m.created_at, m.expires_at
       INTO v_plan
       FROM mnemo.memory AS m
       LEFT JOIN mnemo.plan_fare AS f
@@ -19946,9 +19958,16 @@ BEGIN
       CROSS JOIN LATERAL mnemo._derived_standing(m) AS d
      WHERE m.org_id = p_org_id AND m.id = p_plan_id;
     UPDATE mnemo.plan_signature AS s
-       SET standing = v_plan.standing, endurance = v_plan.endurance
+       SET standing = v_plan.standing, endurance = v_plan.endurance,
+           outcome_score = v_plan.importance, created_at = v_plan.created_at,
+           -- A grant's row ends with the grant, see _index_plan.
+           expires_at = CASE WHEN s.grantee_agent_id IS NULL THEN v_plan.expires_at
+               ELSE s.expires_at END
      WHERE s.org_id = p_org_id AND s.plan_id = p_plan_id
-       AND NOT (s.standing = v_plan.standing AND s.endurance = v_plan.endurance);
+       AND NOT (s.standing = v_plan.standing AND s.endurance = v_plan.endurance
+                AND s.outcome_score = v_plan.importance AND s.created_at = v_plan.created_at
+                AND (s.grantee_agent_id IS NOT NULL
+                     OR s.expires_at IS NOT DISTINCT FROM v_plan.expires_at));
     UPDATE mnemo.plan_fare AS f
        SET standing = n.standing, digest = n.digest
       FROM (
@@ -19970,8 +19989,8 @@ BEGIN
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._settle_plan(text, uuid) IS
-    'Puts what follows from the sums in plan_fare where recall looks for it: standing and endurance '
-    'into plan_signature, and where the plan stands for other organisations into plan_fare.';
+    'Puts what follows from the record and the sums in plan_fare where recall looks for it: standing, '
+    'endurance, outcome score, time and end into plan_signature, and where the plan stands for other organisations into plan_fare.';
 
 CREATE FUNCTION mnemo._fold_reports(
     p_org_id text,

@@ -39,6 +39,15 @@ COMMENT ON FUNCTION mnemo._claim_plans(mnemo.memory[], bigint[], text[]) IS
     'contested: one of them is there already, or twice among them. p_apart: organisations that '
     'store the same plan again. Waits for a transaction that is just remembering one of them.';
 
+CREATE FUNCTION mnemo._words(
+    p_record mnemo.memory
+)
+RETURNS jsonb
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN mnemo._payload(p_record) - ARRAY['read_at', 'memory_versions'];
+COMMENT ON FUNCTION mnemo._words(mnemo.memory) IS
+    'The payload of a plan but for when its chunks were read.';
+
 CREATE FUNCTION mnemo._merged(
     p_held mnemo.memory,
     p_new mnemo.memory,
@@ -52,12 +61,15 @@ DECLARE
     v_best mnemo.memory := CASE
         WHEN p_stale OR p_new.importance >= p_held.importance THEN p_new ELSE p_held END;
 BEGIN
+    -- The very same plan once more is as old as it was: recall need not find it anew.
+    IF mnemo._words(v_best) <> mnemo._words(p_held) THEN
+        p_held.created_at := v_best.created_at;
+    END IF;
     p_held.content := v_best.content;
     p_held.importance := v_best.importance;
     p_held.metadata := v_best.metadata;
     p_held.source_id := v_best.source_id;
     p_held.thread_id := v_best.thread_id;
-    p_held.created_at := v_best.created_at;
     p_held.tags := (mnemo._distinct(p_held.tags || p_new.tags))[1:101];
     p_held.expires_at := CASE WHEN p_new.expires_at > p_held.expires_at THEN p_new.expires_at
         WHEN p_new.expires_at IS NOT NULL THEN p_held.expires_at END;
@@ -65,7 +77,7 @@ BEGIN
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._merged(mnemo.memory, mnemo.memory, boolean) IS
-    'A plan that was remembered again: query, steps, details, chunk ids, source, thread and time of '
+    'A plan that was remembered again: query, steps, details, chunk ids, source and thread of '
     'the better outcome, on a tie, or where the held one is stale, of the new one; the tags of both, the new ones first, 100 at most '
     'beside the reserved one; the later end. Its id, owner, scope and version stay.';
 
@@ -83,11 +95,9 @@ AS $fn$
 BEGIN
     p_after.version := p_before.version + 1;
     -- The very same plan once more is no other version worth keeping.
-    IF (p_after.tags, p_after.source_id, p_after.thread_id,
-            mnemo._payload(p_after) - ARRAY['read_at', 'memory_versions'])
+    IF (p_after.tags, p_after.source_id, p_after.thread_id, mnemo._words(p_after))
        IS DISTINCT FROM
-       (p_before.tags, p_before.source_id, p_before.thread_id,
-            mnemo._payload(p_before) - ARRAY['read_at', 'memory_versions'])
+       (p_before.tags, p_before.source_id, p_before.thread_id, mnemo._words(p_before))
     THEN
         p_after.prev_version_id := mnemo._keep_version(
             p_before, p_before.origin_org_id, p_before.agent_id);
@@ -113,17 +123,17 @@ BEGIN
     IF p_after.content <> p_before.content THEN
         PERFORM mnemo._drop_embeddings(p_after.org_id, ARRAY[p_after.id]);
     END IF;
-    UPDATE mnemo.plan_signature AS s
-       SET outcome_score = p_after.importance, created_at = p_after.created_at,
-           expires_at = p_after.expires_at
-     WHERE s.org_id = p_before.org_id AND s.plan_id = p_before.id AND s.grantee_agent_id IS NULL;
+    IF mnemo._is_failure(p_after) THEN
+        PERFORM mnemo._settle_plan(p_after.org_id, p_after.id);
+    ELSE
+        PERFORM mnemo._report_merge(p_after, p_observed);
+    END IF;
     IF p_after.scope = 'shared' THEN
         DELETE FROM mnemo.plan_signature AS s
          WHERE s.org_id = p_before.org_id AND s.plan_id = p_before.id
            AND s.grantee_agent_id IS NOT NULL;
         PERFORM mnemo._index_plan(p_after.org_id, p_after.id);
     END IF;
-    PERFORM mnemo._report_merge(p_after, p_observed);
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._store_merge(mnemo.memory, mnemo.memory, double precision[]) IS

@@ -15,7 +15,8 @@ DECLARE
     v_plan record;
 BEGIN
     SELECT m.origin_org_id, mnemo._observation(m.importance) + coalesce(f.score_sum, 0) AS total,
-           1 + coalesce(f.agents, 0) AS observations, d.standing, d.endurance
+           1 + coalesce(f.agents, 0) AS observations, d.standing, d.endurance, m.importance,
+           m.created_at, m.expires_at
       INTO v_plan
       FROM mnemo.memory AS m
       LEFT JOIN mnemo.plan_fare AS f
@@ -23,9 +24,16 @@ BEGIN
       CROSS JOIN LATERAL mnemo._derived_standing(m) AS d
      WHERE m.org_id = p_org_id AND m.id = p_plan_id;
     UPDATE mnemo.plan_signature AS s
-       SET standing = v_plan.standing, endurance = v_plan.endurance
+       SET standing = v_plan.standing, endurance = v_plan.endurance,
+           outcome_score = v_plan.importance, created_at = v_plan.created_at,
+           -- A grant's row ends with the grant, see _index_plan.
+           expires_at = CASE WHEN s.grantee_agent_id IS NULL THEN v_plan.expires_at
+               ELSE s.expires_at END
      WHERE s.org_id = p_org_id AND s.plan_id = p_plan_id
-       AND NOT (s.standing = v_plan.standing AND s.endurance = v_plan.endurance);
+       AND NOT (s.standing = v_plan.standing AND s.endurance = v_plan.endurance
+                AND s.outcome_score = v_plan.importance AND s.created_at = v_plan.created_at
+                AND (s.grantee_agent_id IS NOT NULL
+                     OR s.expires_at IS NOT DISTINCT FROM v_plan.expires_at));
     UPDATE mnemo.plan_fare AS f
        SET standing = n.standing, digest = n.digest
       FROM (
@@ -47,8 +55,8 @@ BEGIN
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._settle_plan(text, uuid) IS
-    'Puts what follows from the sums in plan_fare where recall looks for it: standing and endurance '
-    'into plan_signature, and where the plan stands for other organisations into plan_fare.';
+    'Puts what follows from the record and the sums in plan_fare where recall looks for it: standing, '
+    'endurance, outcome score, time and end into plan_signature, and where the plan stands for other organisations into plan_fare.';
 
 CREATE FUNCTION mnemo._fold_reports(
     p_org_id text,

@@ -231,7 +231,7 @@ def test_a_key_waits_for_the_session_that_uses_it(db: psycopg.Connection, module
             ThreadPoolExecutor(1) as pool,
         ):
             arguments = {
-                "query": "one and only", "steps": ["one and only"], "chunk_ids": [],
+                "query": f"one and only {commit}", "steps": ["one and only"], "chunk_ids": [],
                 "outcome_score": 1, "idempotency_key": f"key {commit}",
             }  # fmt: skip
             before = row(first, "remember_plan", **arguments)

@@ -606,7 +606,9 @@ def test_get_plan_list_plans_and_the_view_agree(db: psycopg.Connection) -> None:
     assert {name: viewed[name] for name in got} == got
     more = {name: viewed[name] for name in viewed if name not in got}
     assert len(more.pop("content_hash")) == 32
-    assert more == {"signature_size": 4, "quarantined": False, "deleted_at": None}
+    assert more == {
+        "signature_size": 4, "quarantined": False, "deleted_at": None, "reason": None,
+    }  # fmt: skip
 
 
 def test_get_plan_gives_one_answer_for_all_that_is_not_there(db: psycopg.Connection) -> None:

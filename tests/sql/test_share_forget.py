@@ -569,7 +569,7 @@ def test_forgetting_overlapping_sets_in_opposite_order_never_deadlocks(
                     " mnemo.remember('x', CASE g % 2 WHEN 0 THEN 'global' END) AS r"
                 )
             ]
-            ids += [_plan(db, "default") for _ in range(4)]
+            ids += [_plan(db, "default", query=f"reset {n} of {turn}") for n in range(4)]
             sets = (ids[turn % 5 :], list(reversed(ids[: len(ids) - turn % 3])))
             outcome = _both(
                 lambda chosen=sets[0]: rows(one, "forget", ids=chosen),  # type: ignore[misc]
