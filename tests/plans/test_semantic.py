@@ -272,6 +272,7 @@ def test_between_two_plans_none_is_sure(tx: Connection) -> None:
     value(tx, "configure", name="semantic_margin", value=None, org_id="acme")
     rows(tx, "forget", ids=[rival], agent_id="ann", org_id="acme")
     # No rivals: the same words, the same steps, a plan that the guard refuses.
+    value(tx, "configure", name="merge_plans", value="off", org_id="acme")
     remember(tx, "reset my password: how do I?", embedding=at(0.9), steps=["t"], outcome_score=0.5)
     remember(tx, "how is a passcode made", embedding=at(0.89))
     remember(tx, "do not make a passcode", embedding=at(0.9), steps=["u"])
