@@ -138,6 +138,11 @@ GOOD: dict[str, dict[str, Any]] = {
     "enable_vectors": {"model": "m", "dimensions": 3},
     "disable_vectors": {"model": "m"},
     "refresh_models": {},
+    "invalidate_chunks": {"ids": ["c"]},
+    "revalidate_plan": {"id": Id("plan")},
+    "watch_table": {"table": "chunk_table", "id_column": "id"},
+    "unwatch_table": {"table": "chunk_table"},
+    "watch_statements": {"table": "chunk_table", "id_column": "id"},
 }
 
 
@@ -415,6 +420,42 @@ def _failures() -> Iterator[Case]:
         yield Case("duplicate_plans", {"threshold": bad}, "22023", "p_threshold")
 
 
+def _sources() -> Iterator[Case]:
+    """Chunks that changed, tables that are watched, plans that are stale by them."""
+    for bad in (None, [None], ["c", None], [["c"]], *([blank] for blank in BLANKS), "[0:0]={NULL}"):
+        yield Case("invalidate_chunks", {"ids": bad}, "22023", "p_ids")
+    yield Case("invalidate_chunks", {"ids": ["c"] * 10_001}, "54000", "p_ids")
+    yield Case("invalidate_chunks", {"reason": "é" * 10_001}, "54000", "p_reason")
+    for blank in BLANKS:
+        yield Case("invalidate_chunks", {"reason": blank}, "22023", "p_reason")
+    for function, parameter in (
+        ("invalidate_chunks", "source"), ("watch_table", "source"), ("watch_statements", "source"),
+        ("remember_plan", "chunk_source"),
+    ):  # fmt: skip
+        for blank in BLANKS[1:]:
+            yield Case(function, {parameter: blank}, "22023", f"p_{parameter}")
+        yield Case(function, {parameter: "é" * 257}, "54000", f"p_{parameter}")
+    for function in RECALLS:
+        for bad in (*BLANKS, "Refuse", "include ", "exclude", "x" * 1000):
+            yield Case(function, {"stale": bad}, "22023", "p_stale")
+    for moment in ("infinity", "-infinity", "10000-01-01 00:00+00", "294276-12-31 23:59:59+00"):
+        yield Case("remember_plan", {"read_at": moment}, "22023", "p_read_at")
+    yield Case("revalidate_plan", {"id": None}, "22023", "p_id")
+    for name in ("unknown", "own", "foreign plan", "expired plan", "deleted plan",
+                 "invisible plan"):  # fmt: skip
+        yield Case("revalidate_plan", {"id": Id(name)}, "MN001", "p_id")
+    for name in ("public plan", "global plan"):
+        yield Case("revalidate_plan", {"id": Id(name)}, "42501", "p_id")
+    for function in ("watch_table", "watch_statements"):
+        for table in (None, "mnemo.memory", "mnemo.plan", "pg_stat_activity", "chunk_table_pkey"):
+            yield Case(function, {"table": table}, "22023", "p_table")
+        for column in (*BLANKS, "ID", '"id"', "ctid", "nothing", "x" * 1000):
+            yield Case(function, {"id_column": column}, "22023", "p_id_column")
+            yield Case(function, {"version_column": column}, "22023", "p_version_column")
+    yield Case("watch_table", {"id_column": None}, "22023", "p_id_column")
+    yield Case("unwatch_table", {"table": None}, "22023", "p_table")
+
+
 def _plans() -> Iterator[Case]:
     for parameter in ("steps", "chunk_ids"):
         for bad in (None, [None], ["a", None], [["a"]], [["a", "b"], ["c", "d"]], "[0:0]={NULL}"):
@@ -500,6 +541,11 @@ ELEMENTS: list[tuple[str, str, str]] = [
     *((_element(**{name: bad}), code, f"p_{name}")
       for name in ("context", "thread_id", "source_id", "idempotency_key")
       for bad, code in (("", "22023"), ("\u00a0", "22023"), (5, "22023"), ("x" * 257, "54000"))),
+    *((_element(chunk_source=bad), code, "p_chunk_source")
+      for bad, code in (("\u00a0", "22023"), (5, "22023"), (["x"], "22023"), ("x" * 257, "54000"))),
+    *((_element(read_at=bad), "22023", "p_read_at")
+      for bad in ("", "now", "infinity", 5, "2026-01-31", "2026-01-31 10:00", "2026-02-30T00:00Z",
+                  ["2026-01-31T10:00Z"])),
     (_element(embedding="[1]"), "55000", "p_embedding"), (_element(model="m"), "55000", "p_model"),
     (_element(embedding={"x": 1}), "22023", "p_embedding"),
     (_element(idempotency_key="key of a memory"), "22023", "p_idempotency_key"),
@@ -734,7 +780,8 @@ def _upkeep() -> Iterator[Case]:
 CASES: list[Case] = [
     *_planning(),
     *_names(), *_labels(), *_texts(), *_lists(), *_numbers(), *_times(), *_ids(), *_agents(),
-    *_contents(), *_plans(), *_failures(), *_batches(), *_administration(), *_pure(), *_transfers(),
+    *_sources(), *_contents(), *_plans(), *_failures(), *_batches(), *_administration(), *_pure(),
+    *_transfers(),
     *_chains(), *_writing(), *_forgetting(), *_delegations(), *_upkeep(),
 ]  # fmt: skip
 
@@ -766,6 +813,7 @@ def world(server: Server, template: str) -> Iterator[World]:
     """Nothing may be added to it by a case."""
     dsn = server.create_database("test_bad_input", template)
     with psycopg.connect(dsn, autocommit=True) as conn:
+        conn.execute("CREATE TABLE chunk_table (id text PRIMARY KEY)")
         ids = {"unknown": UNKNOWN}
         kinds: dict[str, dict[str, Any]] = {
             "own": {}, "foreign": {"org_id": "acme"}, "expired": {"ttl": "1 microsecond"},

@@ -45,7 +45,8 @@ WRITING = {
     "seal", "retain_events", "forget_where", "forget_subject", "sweep", "touch", "log_read",
     "update_memory", "remember_many", "release", "purge", "set_poisoning_rule",
     "remove_poisoning_rule", "enable_vectors", "disable_vectors", "refresh_models",
-    "rebuild_signatures", "log_recall", "invalidate_chunks", "revalidate_plan", "watch_table", "unwatch_table",
+    "rebuild_signatures", "log_recall",
+    "invalidate_chunks", "revalidate_plan", "watch_table", "unwatch_table",
     "record_plan_outcome", "retire_plan", "revive_plan", "promote_plan",
 }  # fmt: skip
 # Tables whose key does not start with org_id, with the reason.
