@@ -104,12 +104,14 @@ def test_the_index_finds_the_nearest(crowd: Connection) -> None:
 
 
 def test_plans_of_others_and_those_refused_do_not_crowd_it_out(crowd: Connection) -> None:
-    """All that is near is another organisation's or refused, but for the farthest."""
+    """All that is near is another's or refused, but for the farthest."""
     dice = random.Random(7)
     to = direction(dice, DIMENSIONS)
     with crowd.transaction(force_rollback=True):
         remember(crowd, "others", [(n, near(dice, 0.99, to)) for n in names(dice, 100)])
         remember(crowd, "acme", [(f"{n} not", near(dice, 0.97, to)) for n in names(dice, 100)])
+        row(crowd, "remember_plan", query="plan of zed", steps=[], chunk_ids=[], outcome_score=1,
+            agent_id="zed", org_id="acme", embedding=vector(to))  # fmt: skip
         (id,) = remember(crowd, "acme", [("plan zzzz", near(dice, 0.9, to))])
         found = recall(crowd, "acme", "some question", to)
         assert (found["id"], found["reason"]) == (id, "semantic")
