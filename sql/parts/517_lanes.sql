@@ -137,7 +137,8 @@ CREATE FUNCTION mnemo._recency(
 )
 RETURNS double precision
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN exp(-ln(2::double precision) * greatest(p_age_hours, 0) / 168);
+-- At most so old that exp() does not underflow, which is an error.
+RETURN exp(-ln(2::double precision) * least(greatest(p_age_hours, 0) / 168, 1000));
 COMMENT ON FUNCTION mnemo._recency(double precision) IS
     'The score of an age in hours: 1 for now, half as much each 168 hours.';
 
