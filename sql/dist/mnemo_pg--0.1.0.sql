@@ -25189,6 +25189,7 @@ DECLARE
     v_subjects text[];
     v_names text[];
     v_pronoun text;
+    v_past boolean;
     -- An expired record stays so, whatever time is asked for.
     v_live timestamptz := greatest(p_now, statement_timestamp());
 BEGIN
@@ -25209,12 +25210,15 @@ BEGIN
     v_pronoun := CASE WHEN v_found.user_subject IS NOT NULL
         THEN mnemo._planner_asker(v_read.words, v_read.plain, v_found.taken) END;
     IF v_found.entities = '[]' AND v_topics <@ mnemo._calendar_words() THEN
-        -- Nothing but time, or nothing at all: then all that is known of the user is asked for.
-        IF v_pronoun IS NOT NULL
-            AND (v_intent = 'explicit_recall' OR v_window.label IS NOT NULL)
+        -- Nothing but time, or nothing at all: then all that is known of the user is asked for. What
+        -- happened on a Monday need not say so, what is planned for one does.
+        v_past := v_intent = 'prior_event_reference' AND v_window.label IS NOT NULL;
+        IF v_found.user_subject IS NOT NULL AND (v_past OR v_pronoun IS NOT NULL
+            AND (v_intent = 'explicit_recall' OR v_window.label IS NOT NULL))
         THEN
-            v_found.entities := jsonb_build_array(jsonb_build_object(
-                'surface', v_pronoun, 'canonical', v_found.user_subject));
+            v_found.entities := jsonb_build_array(jsonb_build_object('surface',
+                coalesce(v_pronoun, v_found.user_subject), 'canonical', v_found.user_subject));
+            v_topics := CASE WHEN v_past THEN '{}' ELSE v_topics END;
         ELSIF v_topics = '{}' AND v_window.label IS NOT NULL THEN
             v_topics := ARRAY[v_window.label];
         ELSIF v_topics = '{}' THEN

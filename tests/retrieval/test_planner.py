@@ -207,6 +207,14 @@ def test_the_user_is_no_entity_but_where_nothing_else_is_asked(db: psycopg.Conne
         assert made["lexical_queries"][-1] == "user"
     for text in ("can you help me", "I like it", "me", "what should I do"):
         assert plan(db, text)["requires_memory"] is False, text
+    # What happened at a time need not say when; what is planned for a day does.
+    for text, surface, topics in (
+        ("what happened last week", "user", []), ("what did we do on Monday?", "we", []),
+        ("what am I doing on Monday?", "I", ["monday"]),
+    ):  # fmt: skip
+        made = plan(db, text)
+        assert (names(made), made["topics"]) == ([(surface, "user")], topics), text
+    assert plan(db, "how are you today")["entities"] == []
     # The user's own pronoun tells whom a question means; the word user is no topic.
     assert plan(db, "my cortado")["lexical_queries"] == ["my cortado"]
     made = plan(db, "the user's cortado")
