@@ -15489,7 +15489,7 @@ BEGIN
     RETURN NEXT;
     rank := 6;
     task := 'idempotency_keys';
-    done := mnemo._sweep_keys(p_limit);
+    done := mnemo._sweep_keys(p_limit) + mnemo._sweep_identities(p_limit);
     more := false;
     RETURN NEXT;
     rank := 7;
@@ -15524,7 +15524,7 @@ COMMENT ON FUNCTION mnemo.sweep(bigint, timestamptz) IS
     'deleted softly, event plan_evicted), purged (records deleted longer ago '
     'than the setting purge_after are removed for good, with a tombstone; redacted ones stay), '
     'grants that have ended (event memory_unshare), delegations that have ended or were taken back, '
-    'idempotency_keys without a record (a random stretch of the table in each call), terms '
+    'idempotency_keys and what told plans apart without a record (random stretches in each call), terms '
     '(changes of the term statistics folded in), outcomes (reports about plans that waited, summed '
     'up), recall_log (logged recalls older than the setting recall_log_ttl), events (sealed; ten times p_limit at most). '
     'p_limit: rows of each task, 1 to 10,000. p_now: the time to go by, NULL for the clock; delegations '
@@ -16834,6 +16834,50 @@ COMMENT ON FUNCTION mnemo._leave_identities(text, uuid[]) IS
     'Takes plans that end, whose records the caller has locked and whose rows in plan_signature are '
     'still there, out of plan_identity. What another session has locked is left to it: it is just '
     'remembering that plan, and takes those out that have ended.';
+
+CREATE FUNCTION mnemo._sweep_identities(
+    p_limit bigint
+)
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+SET jit = off
+AS $fn$
+DECLARE
+    -- As in _sweep_keys.
+    v_pages bigint :=
+        pg_relation_size('mnemo.plan_identity') / current_setting('block_size')::bigint;
+    v_read bigint := 1 + p_limit / 50;
+    v_first bigint := floor(random() * greatest(v_pages - v_read + 1, 1));
+    v_rows text[];
+    v_removed bigint;
+BEGIN
+    v_rows := ARRAY(
+        SELECT i.ctid::text
+          FROM mnemo.plan_identity AS i
+         WHERE i.ctid >= format('(%s,0)', v_first)::tid
+           AND i.ctid < format('(%s,0)', v_first + v_read)::tid
+           AND NOT EXISTS (
+                SELECT FROM mnemo.memory AS m
+                 WHERE m.org_id = i.org_id AND m.id = ANY (i.plan_ids)
+                   AND mnemo._is_live(m, '-infinity'))
+         LIMIT p_limit
+           FOR UPDATE SKIP LOCKED
+    );
+    DELETE FROM mnemo.plan_identity AS i
+     WHERE i.ctid = ANY (v_rows::tid[])
+       AND NOT EXISTS (
+            SELECT FROM mnemo.memory AS m
+             WHERE m.org_id = i.org_id AND m.id = ANY (i.plan_ids)
+               AND mnemo._is_live(m, '-infinity'));
+    GET DIAGNOSTICS v_removed = ROW_COUNT;
+    RETURN v_removed;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._sweep_identities(bigint) IS
+    'Looks at about p_limit rows of plan_identity from a random place on and removes those whose '
+    'plans have all ended; returns how many. Forgetting removes them with the plans, but for one '
+    'that somebody was just remembering and then did not.';
 
 -- part: 610_plan_index.sql
 CREATE FUNCTION mnemo._audiences(

@@ -100,7 +100,7 @@ BEGIN
     RETURN NEXT;
     rank := 6;
     task := 'idempotency_keys';
-    done := mnemo._sweep_keys(p_limit);
+    done := mnemo._sweep_keys(p_limit) + mnemo._sweep_identities(p_limit);
     more := false;
     RETURN NEXT;
     rank := 7;
@@ -135,7 +135,7 @@ COMMENT ON FUNCTION mnemo.sweep(bigint, timestamptz) IS
     'deleted softly, event plan_evicted), purged (records deleted longer ago '
     'than the setting purge_after are removed for good, with a tombstone; redacted ones stay), '
     'grants that have ended (event memory_unshare), delegations that have ended or were taken back, '
-    'idempotency_keys without a record (a random stretch of the table in each call), terms '
+    'idempotency_keys and what told plans apart without a record (random stretches in each call), terms '
     '(changes of the term statistics folded in), outcomes (reports about plans that waited, summed '
     'up), recall_log (logged recalls older than the setting recall_log_ttl), events (sealed; ten times p_limit at most). '
     'p_limit: rows of each task, 1 to 10,000. p_now: the time to go by, NULL for the clock; delegations '

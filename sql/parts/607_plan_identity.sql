@@ -111,3 +111,47 @@ COMMENT ON FUNCTION mnemo._leave_identities(text, uuid[]) IS
     'Takes plans that end, whose records the caller has locked and whose rows in plan_signature are '
     'still there, out of plan_identity. What another session has locked is left to it: it is just '
     'remembering that plan, and takes those out that have ended.';
+
+CREATE FUNCTION mnemo._sweep_identities(
+    p_limit bigint
+)
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+SET jit = off
+AS $fn$
+DECLARE
+    -- As in _sweep_keys.
+    v_pages bigint :=
+        pg_relation_size('mnemo.plan_identity') / current_setting('block_size')::bigint;
+    v_read bigint := 1 + p_limit / 50;
+    v_first bigint := floor(random() * greatest(v_pages - v_read + 1, 1));
+    v_rows text[];
+    v_removed bigint;
+BEGIN
+    v_rows := ARRAY(
+        SELECT i.ctid::text
+          FROM mnemo.plan_identity AS i
+         WHERE i.ctid >= format('(%s,0)', v_first)::tid
+           AND i.ctid < format('(%s,0)', v_first + v_read)::tid
+           AND NOT EXISTS (
+                SELECT FROM mnemo.memory AS m
+                 WHERE m.org_id = i.org_id AND m.id = ANY (i.plan_ids)
+                   AND mnemo._is_live(m, '-infinity'))
+         LIMIT p_limit
+           FOR UPDATE SKIP LOCKED
+    );
+    DELETE FROM mnemo.plan_identity AS i
+     WHERE i.ctid = ANY (v_rows::tid[])
+       AND NOT EXISTS (
+            SELECT FROM mnemo.memory AS m
+             WHERE m.org_id = i.org_id AND m.id = ANY (i.plan_ids)
+               AND mnemo._is_live(m, '-infinity'));
+    GET DIAGNOSTICS v_removed = ROW_COUNT;
+    RETURN v_removed;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._sweep_identities(bigint) IS
+    'Looks at about p_limit rows of plan_identity from a random place on and removes those whose '
+    'plans have all ended; returns how many. Forgetting removes them with the plans, but for one '
+    'that somebody was just remembering and then did not.';

@@ -187,3 +187,25 @@ def test_a_merge_meets_a_plan_that_is_just_forgotten(
         held = db.execute("SELECT plan_ids FROM mnemo.plan_identity").fetchall()
         assert [again["id"]] in [ids for (ids,) in held]
         assert all(plan not in ids for (ids,) in held)
+
+
+def test_what_a_failed_merge_leaves_is_swept(db: psycopg.Connection, module_dsn: str) -> None:
+    """The plan was erased while another held its key, and that one did not store anything."""
+    plan = batch(db, ["gone"])[0]["id"]
+    with (
+        psycopg.connect(module_dsn) as first,
+        psycopg.connect(module_dsn, autocommit=True) as second,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        first.execute("SELECT FROM mnemo.memory WHERE id = %s FOR UPDATE", [plan])
+        waiting = pool.submit(batch, second, ["gone"])
+        wait_for_blocked(db, second.info.backend_pid)
+        rows(first, "forget", ids=[plan], strategy="hard_delete", agent_id="ana")
+        db.execute("SELECT pg_cancel_backend(%s)", [second.info.backend_pid])
+        with pytest.raises(psycopg.errors.QueryCanceled):
+            waiting.result(PATIENCE)
+        first.commit()
+    assert scalar(db, "SELECT plan_ids FROM mnemo.plan_identity") == [plan]
+    kept = batch(db, ["kept"])[0]["id"]
+    rows(db, "sweep")
+    assert scalar(db, "SELECT plan_ids FROM mnemo.plan_identity") == [kept]
