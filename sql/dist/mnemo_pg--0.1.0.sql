@@ -16760,6 +16760,20 @@ COMMENT ON FUNCTION mnemo._identity_of(mnemo.memory, mnemo.plan_signature) IS
     'What makes a plan the same plan, scope aside: the first 128 bits of SHA-256 over owner, guard, '
     'signature and context, of a failure over its steps too. The row is the plan''s own.';
 
+CREATE FUNCTION mnemo._failures_for(
+    p_audiences bigint[]
+)
+RETURNS SETOF mnemo.plan_signature
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT f.*
+      FROM mnemo.plan_signature AS f
+     WHERE f.audience # mnemo._failure_mask() = ANY (p_audiences) AND length(f.context) > 256;
+END;
+COMMENT ON FUNCTION mnemo._failures_for(bigint[]) IS
+    'The failures that any of the audiences of a context may have to be warned of: one look at an '
+    'index that holds failures alone.';
+
 CREATE FUNCTION mnemo._join_identities(
     p_records mnemo.memory[]
 )
@@ -17610,10 +17624,7 @@ DECLARE
     v_best mnemo._best_answer;
 BEGIN
     SELECT b.*, EXISTS (
-               SELECT
-                 FROM mnemo.plan_signature AS f
-                WHERE f.audience # mnemo._failure_mask() = ANY (p_call.audiences)
-                  AND length(f.context) > 256)
+               SELECT FROM mnemo._failures_for(p_call.audiences) AS f)
       INTO v_best
       FROM (SELECT) AS one
       LEFT JOIN (
@@ -18995,13 +19006,7 @@ SET enable_seqscan = off
 SET jit = off
 AS $fn$
 BEGIN
-    -- As in _best_identical.
-    RETURN EXISTS (
-        SELECT
-          FROM mnemo.plan_signature AS f
-         WHERE f.audience # mnemo._failure_mask() = ANY (p_call.audiences)
-           AND length(f.context) > 256
-    );
+    RETURN EXISTS (SELECT FROM mnemo._failures_for(p_call.audiences) AS f);
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._may_warn(mnemo._recall_input) IS
@@ -26164,6 +26169,7 @@ CREATE TYPE mnemo._question AS (
     average_length double precision,
     preferred boolean,
     meant boolean,
+    of_user boolean,
     pair boolean,
     subjects text[],
     predicate text
@@ -26175,6 +26181,7 @@ COMMENT ON TYPE mnemo._question IS
     'ranking_slots, factors, asks: which slots a ranking adds up, and whether a hit is evidence; '
     'admits: the rankings whose evidence admits; persons: the slots that names are in; preferred: '
     'whether some subject ranks first; meant: whether the plan means it, by name or pronoun; '
+    'of_user: whether that is the user, or nobody is named; '
     'pair: whether both hints are there; subjects: whom the subject hint means; predicate: the '
     'hint.';
 
@@ -26582,13 +26589,15 @@ BEGIN
                 SELECT 9000 FROM name AS n WHERE n.origin = 'partner'),
            EXISTS (SELECT FROM name AS n WHERE n.origin <> 'hint'),
            EXISTS (SELECT FROM name AS n WHERE n.origin IN ('said', 'partner', 'user')),
+           EXISTS (SELECT FROM name AS n WHERE n.origin IN ('user', 'nobody')),
            EXISTS (SELECT FROM name AS n WHERE n.origin = 'hint')
                AND v_asked.predicate IS NOT NULL,
            ARRAY(SELECT n.subject FROM name AS n WHERE n.origin = 'hint'),
            ARRAY(SELECT mnemo._about_term(n.subject) FROM name AS n WHERE n.origin <> 'hint')
       INTO v_asked.terms, v_asked.slots, v_factors, v_asked.evidences, v_reads, v_asked.rankings,
            v_asked.ranking_slots, v_asked.factors, v_asked.asks, v_asked.admits, v_asked.persons,
-           v_asked.preferred, v_asked.meant, v_asked.pair, v_asked.subjects, v_own
+           v_asked.preferred, v_asked.meant, v_asked.of_user, v_asked.pair, v_asked.subjects,
+           v_own
       FROM (
         SELECT array_agg(r.term) AS terms, array_agg(r.slot) AS slots,
                array_agg(r.factor) AS factors, array_agg(r.evidence) AS evidences,
@@ -26726,7 +26735,8 @@ BEGIN
           ) AS t
           CROSS JOIN LATERAL unnest(t.ids, t.parts) AS e(memory_id, part)
     ), chosen AS MATERIALIZED (
-        SELECT m.org_id, m.id, m.kind, m.confidence, m.source_type, m.valid_from
+        SELECT m.org_id, m.id, m.kind, m.confidence, m.source_type, m.valid_from,
+               m.subject IS NULL AND m.entities = '{}' AS of_nobody
           FROM (
             SELECT e.place, e.audience, e.memory_id, mnemo._round_score(sum(e.part)) AS reach
               FROM (
@@ -26744,7 +26754,8 @@ BEGIN
          LIMIT v_candidates
     ), timely AS MATERIALIZED (
         -- Where nothing is asked for but a time, no list of words leads to it.
-        SELECT m.org_id, m.id, m.kind, m.confidence, m.source_type, m.valid_from
+        SELECT m.org_id, m.id, m.kind, m.confidence, m.source_type, m.valid_from,
+               m.subject IS NULL AND m.entities = '{}' AS of_nobody
           FROM mnemo.memory AS m
          WHERE m.org_id = p_org_id AND m.origin_org_id = p_org_id AND m.agent_id = p_agent_id
            AND m.deleted_at IS NULL AND NOT m.tags @> ARRAY['__experience_plan__']
@@ -26761,11 +26772,12 @@ BEGIN
                 p_embedding, p_model, p_org_id, p_agent_id, p_now, p_filter, v_candidates) AS n
          WHERE p_embedding IS NOT NULL AND p_unfit IS NULL
     ), candidate AS MATERIALIZED (
-        SELECT c.org_id, c.id, c.kind, c.confidence, c.source_type, c.valid_from FROM chosen AS c
+        SELECT c.* FROM chosen AS c
         UNION ALL
-        SELECT t.org_id, t.id, t.kind, t.confidence, t.source_type, t.valid_from FROM timely AS t
+        SELECT t.* FROM timely AS t
         UNION ALL
-        SELECT m.org_id, m.id, m.kind, m.confidence, m.source_type, m.valid_from
+        SELECT m.org_id, m.id, m.kind, m.confidence, m.source_type, m.valid_from,
+               m.subject IS NULL AND m.entities = '{}' AS of_nobody
           FROM near AS n
           CROSS JOIN LATERAL (
             SELECT r.* FROM mnemo._record(p_org_id, n.id) AS r WHERE n.org_id <> '*'
@@ -26780,11 +26792,11 @@ BEGIN
             AS a(term, slot, score, evidence)
     ), hit AS MATERIALIZED (
         -- 15 is the weight of a word in the least of the facets.
-        SELECT h.org_id, h.id, h.slot, max(h.score) AS score,
+        SELECT h.org_id, h.id, h.slot, bool_or(h.of_nobody) AS of_nobody, max(h.score) AS score,
                max(h.evidence) * CASE WHEN max(h.weight) < 15 THEN v_rules.content_evidence
                    ELSE 1 END AS evidence
           FROM (
-            SELECT c.org_id, c.id, a.slot, a.evidence, u.weight,
+            SELECT c.org_id, c.id, c.of_nobody, a.slot, a.evidence, u.weight,
                    mnemo._term_score(a.score, u.weight, v.length, v_average) AS score
               FROM candidate AS c
               CROSS JOIN LATERAL (
@@ -26809,7 +26821,7 @@ BEGIN
         WINDOW w AS (PARTITION BY u.ranking)
     ), whole AS MATERIALIZED (
         SELECT h.org_id, h.id, bool_or(h.slot = 40000) AS own, bool_or(h.slot = 30000) AS hinted,
-               bool_or(h.slot = 40001) AS mine,
+               bool_or(h.slot = 40001) AS mine, bool_or(h.of_nobody) AND p_asked.of_user AS nobodys,
                bool_or(h.slot = ANY (p_asked.persons) AND h.evidence > 0) AS named
           FROM hit AS h
          GROUP BY h.org_id, h.id
@@ -26820,11 +26832,11 @@ BEGIN
                     -- What the user has to do with somebody who is named.
                     WHEN w.mine AND w.named THEN v_rules.own_factor * v_rules.own_factor
                     WHEN w.own THEN v_rules.own_factor
-                    WHEN w.named THEN 1
+                    WHEN w.named OR w.nobodys THEN 1
                     ELSE v_rules.other_factor END) AS score,
                mnemo._round_score(r.evidence
                     * CASE WHEN r.beyond AND NOT r.more THEN v_rules.person_alone ELSE 1 END
-                    * CASE WHEN p_asked.meant AND NOT w.own AND NOT w.named
+                    * CASE WHEN p_asked.meant AND NOT w.own AND NOT w.named AND NOT w.nobodys
                       THEN v_rules.other_evidence ELSE 1 END) AS evidence
           FROM (
             SELECT h.org_id, h.id, u.ranking, sum(h.score * u.factor) AS score,

@@ -37,6 +37,20 @@ COMMENT ON FUNCTION mnemo._identity_of(mnemo.memory, mnemo.plan_signature) IS
     'What makes a plan the same plan, scope aside: the first 128 bits of SHA-256 over owner, guard, '
     'signature and context, of a failure over its steps too. The row is the plan''s own.';
 
+CREATE FUNCTION mnemo._failures_for(
+    p_audiences bigint[]
+)
+RETURNS SETOF mnemo.plan_signature
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT f.*
+      FROM mnemo.plan_signature AS f
+     WHERE f.audience # mnemo._failure_mask() = ANY (p_audiences) AND length(f.context) > 256;
+END;
+COMMENT ON FUNCTION mnemo._failures_for(bigint[]) IS
+    'The failures that any of the audiences of a context may have to be warned of: one look at an '
+    'index that holds failures alone.';
+
 CREATE FUNCTION mnemo._join_identities(
     p_records mnemo.memory[]
 )

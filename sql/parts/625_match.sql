@@ -16,10 +16,7 @@ DECLARE
     v_best mnemo._best_answer;
 BEGIN
     SELECT b.*, EXISTS (
-               SELECT
-                 FROM mnemo.plan_signature AS f
-                WHERE f.audience # mnemo._failure_mask() = ANY (p_call.audiences)
-                  AND length(f.context) > 256)
+               SELECT FROM mnemo._failures_for(p_call.audiences) AS f)
       INTO v_best
       FROM (SELECT) AS one
       LEFT JOIN (

@@ -31,13 +31,7 @@ SET enable_seqscan = off
 SET jit = off
 AS $fn$
 BEGIN
-    -- As in _best_identical.
-    RETURN EXISTS (
-        SELECT
-          FROM mnemo.plan_signature AS f
-         WHERE f.audience # mnemo._failure_mask() = ANY (p_call.audiences)
-           AND length(f.context) > 256
-    );
+    RETURN EXISTS (SELECT FROM mnemo._failures_for(p_call.audiences) AS f);
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._may_warn(mnemo._recall_input) IS

@@ -385,7 +385,7 @@ def test_elements_inside_the_binding_are_stored_beside_others(tx: Connection) ->
     assert outcome_as(tx, role, "SELECT * FROM mnemo.remember_plans(%s)", batch) == "42501"
     with acting(tx, role):
         answers = rows(tx, "SELECT * FROM mnemo.remember_plans(%s, 'skip')", batch)
-    assert [answer[3] for answer in answers] == ["stored", "failed", "stored", "failed", "stored"]
+    assert [answer[3] for answer in answers] == ["stored", "failed", "merged", "failed", "merged"]
     assert rows(
         tx,
         "SELECT DISTINCT org_id, origin_org_id, agent_id FROM mnemo.memory WHERE id = ANY (%s)",

@@ -262,6 +262,8 @@ def hours(ttl: int | None) -> str | None:
 
 def run(conn: psycopg.Connection[Any], seed: int, batches: int, steps: int) -> Run:
     """Random steps, with everything compared after each batch."""
+    # The definition knows no merging: every plan is one of its own.
+    conn.execute("SELECT mnemo.configure('merge_plans', 'off')")
     running = Run(conn, random.Random(seed))
     for _ in range(batches):
         for _ in range(steps):
