@@ -75,6 +75,7 @@ def list_plans(
     if _listed(chosen, found):
         return
     made = output.table("plan", "standing", "fares", "scope", "owner", "made", "question")
+    made.columns[0].no_wrap = True
     for one in found:
         output.row(made, one.id, f"{one.standing:.2f}", _fare(one), one.scope, one.owner_agent_id,
                    f"{one.created_at:%Y-%m-%d}", output.short(one.query))  # fmt: skip

@@ -25,7 +25,7 @@ from mnemo_pg.types import Guard, PlanMatch
 
 _MOST = 100_000
 _STEPS = tuple(step / 20 for step in range(6, 21))
-_WIDTH = 40
+_WIDTH = 18
 
 
 class Asked(NamedTuple):
@@ -71,6 +71,9 @@ def tune(
     precision: Annotated[
         float, typer.Option("--precision", min=0, max=1, help="Share of hits that must be right.")
     ] = 0.95,
+    guard: Annotated[
+        list[Guard] | None, typer.Option("--guard", help="Only this guard; repeat it.")
+    ] = None,
     plot: Annotated[
         Path | None, typer.Option("--plot", metavar="PNG", help="Draw it too (matplotlib).")
     ] = None,
@@ -106,7 +109,7 @@ def tune(
         client(chosen, agent_id=agent, org_id=org) as m,
         progress("recall", len(asked), counted=True) as advance,
     ):
-        found = recalled(m, asked, plan_context, advance)
+        found = recalled(m, asked, guard or list(Guard), plan_context, advance)
         now = {"similarity_threshold": m.setting("similarity_threshold", org_id=org),
                "guard": m.setting("guard", org_id=org)}  # fmt: skip
     points = sweep(found)
@@ -186,7 +189,11 @@ def _asked(number: int, given: Any) -> Asked:
 
 
 def recalled(
-    m: Mnemo, asked: list[Asked], context: str | None, advance: Callable[[int], None]
+    m: Mnemo,
+    asked: list[Asked],
+    guards: list[Guard],
+    context: str | None,
+    advance: Callable[[int], None],
 ) -> dict[str, list[Found | None]]:
     """For each guard the best plan of each question, from the least threshold allowed on."""
     least = float(m.setting("minimum_threshold", org_id=m.org_id) or 1)
@@ -197,22 +204,24 @@ def recalled(
             same = labels.setdefault(one.query, one.label) == one.label
             labels[one.query] = one.label if same else None
     known = judged(asked)
-    found: dict[str, list[Found | None]] = {guard.value: [] for guard in Guard}
+    found: dict[str, list[Found | None]] = {guard.value: [] for guard in guards}
     for one in asked:
         best = {
             guard: m.recall_plan(
                 one.query, similarity_threshold=least, guard=guard, context=context
             )
-            for guard in Guard
+            for guard in dict.fromkeys([*guards, *([] if known else [Guard.STRICT])])
         }
-        strict = best[Guard.STRICT]
-        for guard, match in best.items():
+        for guard in guards:
+            match = best[guard]
             if not match.hit:
                 found[guard.value].append(None)
                 continue
             # Without a word from the log the strict guard is what the others are measured by.
-            refused = None if guard is Guard.STRICT else match.id == strict.id
-            agrees = _agrees(one, match, labels) if known else refused
+            if known:
+                agrees = _agrees(one, match, labels)
+            else:
+                agrees = None if guard is Guard.STRICT else match.id == best[Guard.STRICT].id
             found[guard.value].append(Found(match.similarity or 0.0, agrees))
         advance(1)
     return found
@@ -269,7 +278,7 @@ def _show(
         bar = "#" * (round(_WIDTH * one.hits / total) - wrong) + "x" * wrong
         share = "" if one.precision is None else f"{one.precision:.1%}"
         hits = f"{one.hits:,} ({one.hits / total:.1%})"
-        mark = "<- recommended" if one is best else ""
+        mark = "<- best" if one is best else ""
         output.row(table, one.guard, f"{one.threshold:g}", hits, bar, f"{one.wrong:,}", share, mark)
     output.stdout().print(table)
     output.say(f"{total:,} questions; # hits, x hits that disagree")

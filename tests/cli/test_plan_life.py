@@ -136,8 +136,10 @@ def test_tune_counts_hits_and_disagreements(run: Cli) -> None:
     assert done.json["recommended"]["guard"] == "strict"
     assert done.json["now"] == {"similarity_threshold": "0.7", "guard": "strict"}
     table = run("tune", "-", "--precision", "1", input="\n".join(lines))
-    assert "<- recommended" in table.out
+    assert "<- best" in table.out
     assert "mnemo.configure('similarity_threshold'" in table.out
+    one = run("tune", "-", "--guard", "meaning", "--json", input="\n".join(lines)).json["points"]
+    assert [point["guard"] for point in one] == ["meaning"] * 15
     nothing = run("tune", "-", "--json", "--precision", "1", input=lines[5])
     assert (nothing.code, nothing.json["recommended"]) == (1, None)
 

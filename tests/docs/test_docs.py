@@ -180,21 +180,13 @@ def test_every_mentioned_function_exists(db: psycopg.Connection) -> None:
     assert mentioned - known == set()
 
 
-def test_what_is_not_in_this_version_is_not_there(db: psycopg.Connection) -> None:
-    """The last table of differences.md."""
-    cells = [row[1] for row in rows(section("differences.md", "Not in this version"))]
-    missing = {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
-    assert missing
-    assert missing & names(db, _PUBLIC) == set()
-
-
 def test_every_difference_has_its_section() -> None:
     """The table on top of differences.md links to each of them, in their order."""
     text = TEXTS["differences.md"]
     linked = re.findall(r"^\| \[[^\]]+\]\(#([^)]+)\)", text, re.MULTILINE)
     heads = [re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-")
              for head in re.findall(r"^## (.+)$", text, re.MULTILINE)]  # fmt: skip
-    rest = ["encryption-at-rest", "not-in-this-version"]
+    rest = ["encryption-at-rest"]
     assert sorted(linked) == sorted(set(heads) - set(rest))
     for head in re.findall(r"^## (.+)$", text, re.MULTILINE)[: -len(rest)]:
         told = section("differences.md", head)
