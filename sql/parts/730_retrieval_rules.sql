@@ -56,6 +56,7 @@ CREATE TYPE mnemo._question AS (
     average_length double precision,
     preferred boolean,
     meant boolean,
+    of_user boolean,
     pair boolean,
     subjects text[],
     predicate text
@@ -67,6 +68,7 @@ COMMENT ON TYPE mnemo._question IS
     'ranking_slots, factors, asks: which slots a ranking adds up, and whether a hit is evidence; '
     'admits: the rankings whose evidence admits; persons: the slots that names are in; preferred: '
     'whether some subject ranks first; meant: whether the plan means it, by name or pronoun; '
+    'of_user: whether that is the user, or nobody is named; '
     'pair: whether both hints are there; subjects: whom the subject hint means; predicate: the '
     'hint.';
 

@@ -178,13 +178,15 @@ BEGIN
                 SELECT 9000 FROM name AS n WHERE n.origin = 'partner'),
            EXISTS (SELECT FROM name AS n WHERE n.origin <> 'hint'),
            EXISTS (SELECT FROM name AS n WHERE n.origin IN ('said', 'partner', 'user')),
+           EXISTS (SELECT FROM name AS n WHERE n.origin IN ('user', 'nobody')),
            EXISTS (SELECT FROM name AS n WHERE n.origin = 'hint')
                AND v_asked.predicate IS NOT NULL,
            ARRAY(SELECT n.subject FROM name AS n WHERE n.origin = 'hint'),
            ARRAY(SELECT mnemo._about_term(n.subject) FROM name AS n WHERE n.origin <> 'hint')
       INTO v_asked.terms, v_asked.slots, v_factors, v_asked.evidences, v_reads, v_asked.rankings,
            v_asked.ranking_slots, v_asked.factors, v_asked.asks, v_asked.admits, v_asked.persons,
-           v_asked.preferred, v_asked.meant, v_asked.pair, v_asked.subjects, v_own
+           v_asked.preferred, v_asked.meant, v_asked.of_user, v_asked.pair, v_asked.subjects,
+           v_own
       FROM (
         SELECT array_agg(r.term) AS terms, array_agg(r.slot) AS slots,
                array_agg(r.factor) AS factors, array_agg(r.evidence) AS evidences,

@@ -86,7 +86,8 @@ BEGIN
           ) AS t
           CROSS JOIN LATERAL unnest(t.ids, t.parts) AS e(memory_id, part)
     ), chosen AS MATERIALIZED (
-        SELECT m.org_id, m.id, m.kind, m.confidence, m.source_type, m.valid_from
+        SELECT m.org_id, m.id, m.kind, m.confidence, m.source_type, m.valid_from,
+               m.subject IS NULL AND m.entities = '{}' AS of_nobody
           FROM (
             SELECT e.place, e.audience, e.memory_id, mnemo._round_score(sum(e.part)) AS reach
               FROM (
@@ -104,7 +105,8 @@ BEGIN
          LIMIT v_candidates
     ), timely AS MATERIALIZED (
         -- Where nothing is asked for but a time, no list of words leads to it.
-        SELECT m.org_id, m.id, m.kind, m.confidence, m.source_type, m.valid_from
+        SELECT m.org_id, m.id, m.kind, m.confidence, m.source_type, m.valid_from,
+               m.subject IS NULL AND m.entities = '{}' AS of_nobody
           FROM mnemo.memory AS m
          WHERE m.org_id = p_org_id AND m.origin_org_id = p_org_id AND m.agent_id = p_agent_id
            AND m.deleted_at IS NULL AND NOT m.tags @> ARRAY['__experience_plan__']
@@ -121,11 +123,12 @@ BEGIN
                 p_embedding, p_model, p_org_id, p_agent_id, p_now, p_filter, v_candidates) AS n
          WHERE p_embedding IS NOT NULL AND p_unfit IS NULL
     ), candidate AS MATERIALIZED (
-        SELECT c.org_id, c.id, c.kind, c.confidence, c.source_type, c.valid_from FROM chosen AS c
+        SELECT c.* FROM chosen AS c
         UNION ALL
-        SELECT t.org_id, t.id, t.kind, t.confidence, t.source_type, t.valid_from FROM timely AS t
+        SELECT t.* FROM timely AS t
         UNION ALL
-        SELECT m.org_id, m.id, m.kind, m.confidence, m.source_type, m.valid_from
+        SELECT m.org_id, m.id, m.kind, m.confidence, m.source_type, m.valid_from,
+               m.subject IS NULL AND m.entities = '{}' AS of_nobody
           FROM near AS n
           CROSS JOIN LATERAL (
             SELECT r.* FROM mnemo._record(p_org_id, n.id) AS r WHERE n.org_id <> '*'
@@ -140,11 +143,11 @@ BEGIN
             AS a(term, slot, score, evidence)
     ), hit AS MATERIALIZED (
         -- 15 is the weight of a word in the least of the facets.
-        SELECT h.org_id, h.id, h.slot, max(h.score) AS score,
+        SELECT h.org_id, h.id, h.slot, bool_or(h.of_nobody) AS of_nobody, max(h.score) AS score,
                max(h.evidence) * CASE WHEN max(h.weight) < 15 THEN v_rules.content_evidence
                    ELSE 1 END AS evidence
           FROM (
-            SELECT c.org_id, c.id, a.slot, a.evidence, u.weight,
+            SELECT c.org_id, c.id, c.of_nobody, a.slot, a.evidence, u.weight,
                    mnemo._term_score(a.score, u.weight, v.length, v_average) AS score
               FROM candidate AS c
               CROSS JOIN LATERAL (
@@ -169,7 +172,7 @@ BEGIN
         WINDOW w AS (PARTITION BY u.ranking)
     ), whole AS MATERIALIZED (
         SELECT h.org_id, h.id, bool_or(h.slot = 40000) AS own, bool_or(h.slot = 30000) AS hinted,
-               bool_or(h.slot = 40001) AS mine,
+               bool_or(h.slot = 40001) AS mine, bool_or(h.of_nobody) AND p_asked.of_user AS nobodys,
                bool_or(h.slot = ANY (p_asked.persons) AND h.evidence > 0) AS named
           FROM hit AS h
          GROUP BY h.org_id, h.id
@@ -180,11 +183,11 @@ BEGIN
                     -- What the user has to do with somebody who is named.
                     WHEN w.mine AND w.named THEN v_rules.own_factor * v_rules.own_factor
                     WHEN w.own THEN v_rules.own_factor
-                    WHEN w.named THEN 1
+                    WHEN w.named OR w.nobodys THEN 1
                     ELSE v_rules.other_factor END) AS score,
                mnemo._round_score(r.evidence
                     * CASE WHEN r.beyond AND NOT r.more THEN v_rules.person_alone ELSE 1 END
-                    * CASE WHEN p_asked.meant AND NOT w.own AND NOT w.named
+                    * CASE WHEN p_asked.meant AND NOT w.own AND NOT w.named AND NOT w.nobodys
                       THEN v_rules.other_evidence ELSE 1 END) AS evidence
           FROM (
             SELECT h.org_id, h.id, u.ranking, sum(h.score * u.factor) AS score,

@@ -250,13 +250,13 @@ class Plan:
         }  # fmt: skip
         partner = next((known[n] for n in partners
                         if known.get(n, "user") != "user" and not said), None)  # fmt: skip
-        self.subjects, self.meant = set(naming.values()), True
+        self.subjects, self.meant, self.of_user = set(naming.values()), True, False
         if partner:
             self.subjects = {partner}
         first = bool({"user"} & (spoken | entities))
         other = {s for n, s in known.items() if n in names | set(partners)} - {"user"}
         if not said and not other and (first or not partners):
-            self.subjects, self.meant = {"user"}, first
+            self.subjects, self.meant, self.of_user = {"user"}, first, True
         self.meant = self.meant and bool(self.subjects)
         hint = store.fold(plan["subject_hint"])
         self.hint = (self.known(hint) or hint) if hint else None
@@ -423,6 +423,7 @@ class Plan:
                 )
             own, hinted[r["id"]] = OWN in hits, HINT in hits
             named = any(p in self.persons and e > 0 for p, (_, e) in hits.items())
+            nobodys = self.of_user and r["subject"] is None and not r["entities"]
             raw[r["id"]], evidence[r["id"]] = {}, {}
             for n, uses in self.uses.items():
                 shared = [p for p in uses if p in hits]
@@ -434,7 +435,7 @@ class Plan:
                         score *= rules["own_factor"] ** 2
                     elif own:
                         score *= rules["own_factor"]
-                    elif not named:
+                    elif not named and not nobodys:
                         score *= rules["other_factor"]
                 asked = [p for p, (_, asks) in uses.items() if asks]
                 proof = sum(hits[p][1] for p in shared if uses[p][1]) / max(len(asked), 1)
@@ -442,7 +443,7 @@ class Plan:
                 more = any(uses[p][1] and p not in self.persons and hits[p][1] > 0 for p in shared)
                 if beyond and not more:
                     proof *= rules["person_alone"]
-                if self.meant and not own and not named:
+                if self.meant and not own and not named and not nobodys:
                     proof *= rules["other_evidence"]
                 raw[r["id"]][n], evidence[r["id"]][n] = rounded(score), rounded(proof)
         least = rules["least_of_kind" if self.plan["kind_filter"] else "least_evidence"]

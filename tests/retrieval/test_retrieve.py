@@ -122,3 +122,28 @@ def test_thousands_of_random_plans(db: psycopg.Connection, seed: int) -> None:
     """Over stores of many sizes."""
     r = random.Random(seed)
     assert compare(db, seed, 1000, r.choice((5, 40, 120)))["returned"] > 300
+
+
+def test_a_note_without_facets_answers_the_user(db: psycopg.Connection) -> None:
+    """What is about nobody may be the user's; what names somebody else is not."""
+    notes = [
+        {"content": "The gym locker code is 4471."},
+        {"content": "The gym locker code is 9020.", "entities": ["Rhea"]},
+        {"content": "The user has a bike.", "subject": "user", "predicate": "possession"},
+        {"content": "The spare key is under the flowerpot."},
+    ]
+    db.execute("SELECT mnemo.remember_many(%s, p_agent_id => 'ana')", [Jsonb(notes)])
+    for question, answer in (
+        ("What is the code of my gym locker?", "The gym locker code is 4471."),
+        ("Where is the spare key?", "The spare key is under the flowerpot."),
+        ("What is the code of Rhea's gym locker?", "The gym locker code is 9020."),
+    ):
+        found = db.execute(
+            "SELECT content FROM mnemo.retrieve(mnemo.plan_retrieval(%s, 'ana'), 'ana')"
+            " ORDER BY rank", [question],
+        ).fetchall()  # fmt: skip
+        assert found[0] == (answer,), question
+    assert ("The gym locker code is 9020.",) not in db.execute(
+        "SELECT content FROM mnemo.retrieve("
+        "mnemo.plan_retrieval('What is the code of my gym locker?', 'ana'), 'ana')"
+    ).fetchall()
