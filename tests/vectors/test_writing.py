@@ -147,6 +147,35 @@ def test_plans_have_theirs_apart(tx: Connection) -> None:
     assert kept_plans(tx) == {found[1]["id"]: "[1,2,3,8]"}
 
 
+def test_a_merged_plan_has_the_embedding_of_its_question(tx: Connection) -> None:
+    """A question that stays keeps it or takes the newer, another one brings its own or none."""
+    rows(tx, "configure", name="experience_memory", value="on")
+
+    def again(query: str, score: float, embedding: str | None = None) -> dict[Any, str]:
+        answer = row(tx, "remember_plan", query=query, steps=[], chunk_ids=[], outcome_score=score,
+                     embedding=embedding, **WHO)  # fmt: skip
+        assert answer["status"] in ("stored", "merged")
+        return {"id": answer["id"], "status": answer["status"]}
+
+    plan = again("reset the badge", 0.7, "[1,2,3,4]")["id"]
+    assert again("the badge: reset", 0.6, "[1,2,3,5]")["status"] == "merged"
+    assert kept_plans(tx) == {plan: "[1,2,3,4]"}
+    again("reset the badge", 0.6, "[1,2,3,6]")
+    assert kept_plans(tx) == {plan: "[1,2,3,6]"}
+    again("the badge: reset", 0.8)
+    assert kept_plans(tx) == {}
+    again("reset the badge!", 0.9, "[1,2,3,7]")
+    assert kept_plans(tx) == {plan: "[1,2,3,7]"}
+    base = {"steps": [], "chunk_ids": [], **WHO}
+    found = rows(tx, "remember_plans", plans=Jsonb([
+        {**base, "query": "badge: reset the", "outcome_score": 0.95, "embedding": [1, 2, 3, 8]},
+        {**base, "query": "a new one", "outcome_score": 0.8, "embedding": [1, 2, 3, 9]},
+        {**base, "query": "new: a one", "outcome_score": 0.7, "embedding": [1, 2, 4, 1]},
+        {**base, "query": "a new one", "outcome_score": 0.6, "embedding": [1, 2, 4, 2]},
+    ]))  # fmt: skip
+    assert kept_plans(tx) == {plan: "[1,2,3,8]", found[1]["id"]: "[1,2,4,2]"}
+
+
 def kept_plans(conn: Connection) -> dict[Any, str]:
     """The vectors of plans; none of them lies among those of memories."""
     suffix = scalar(conn, "SELECT suffix FROM mnemo.vector_model WHERE name = %s", MODEL)
