@@ -41,6 +41,7 @@ RETURN '{
     "bouquet": "florist flower", "brake": "bicycle bike cycling ride",
     "brand": "device kit own possession", "brassery": "dinner eat restaurant venue",
     "bread": "bakery cake gluten wheat", "breakfast": "dinner lunch meal restaurant",
+    "breed": "cat dog pet",
     "brew": "beverage cafe coffee drink", "brother": "sister",
     "brunch": "dinner lunch meal restaurant", "buddy": "friend", "budget": "money",
     "buffet": "dinner eat food meal", "bun": "bakery cake", "butter": "dairy lactose milk",

@@ -93,6 +93,9 @@ def test_a_phrase_means_what_its_words_do_not(conn: psycopg.Connection) -> None:
     assert found["work"][1]["gym"] == 0.5
     assert found["out"][0] == 0
     assert "gym" not in asked(conn, "the work is out there")["work"][1]
+    assert asked(conn, "where do I live")["live"][1].keys() >= {"home", "residence", "lived"}
+    assert "concert" not in asked(conn, "where does she live")["live"][1]
+    assert asked(conn, "live music this week")["live"][1]["concert"] == 0.5
 
 
 def test_whom_words_mean(conn: psycopg.Connection) -> None:
@@ -102,6 +105,30 @@ def test_whom_words_mean(conn: psycopg.Connection) -> None:
         ("the user's gym", "user"), ("the gym", None), ("", None),
     ):  # fmt: skip
         assert scalar(conn, "SELECT mnemo._meant_by(mnemo._terms(%s))", text) == meant, text
+
+
+def test_where_somebody_lives_is_no_question_about_music(conn: psycopg.Connection) -> None:
+    """To live somewhere is to have a home; live music is music."""
+    facts = [
+        {"content": "The user's favourite band is Khruangbin.", "predicate": "music preference",
+         "tags": ["music"]},
+        {"content": "The user moved to Utrecht in 2021.", "predicate": "residence",
+         "tags": ["home"]},
+        {"content": "Biscuit is a beagle.", "predicate": "pet", "tags": ["dog"]},
+    ]  # fmt: skip
+    conn.execute(
+        "SELECT mnemo.remember_many(%s, p_agent_id => 'eva')",
+        [Jsonb([{"subject": "user", **fact} for fact in facts])],
+    )
+    for question, place in (
+        ("Where do I live?", 1), ("Is there live music I would like?", 0),
+        ("What breed is my dog?", 2),
+    ):  # fmt: skip
+        found = conn.execute(
+            "SELECT content FROM mnemo.retrieve(mnemo.plan_retrieval(%s, 'eva'), 'eva')",
+            [question],
+        ).fetchall()
+        assert found[0] == (facts[place]["content"],), question
 
 
 def test_a_related_word_alone_answers_no_larger_question(conn: psycopg.Connection) -> None:
