@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PYTEST_ARGS ?=
 ARGS ?=
 
-.PHONY: help demo test test-server test-core test-long bench bench-recall bench-retrieval bench-semantic bench-chain bench-outcomes lint types check build dist stop clean
+.PHONY: help demo test test-server test-core test-long bench bench-recall bench-retrieval bench-semantic bench-chain bench-outcomes bench-sources lint types check build dist stop clean
 
 help: ## Show the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -65,6 +65,9 @@ bench-chain: $(VENV)/.installed ## Measure writers beside each other, sealing an
 
 bench-outcomes: $(VENV)/.installed ## Measure reports on plans from many connections
 	$(BIN)/python -m tests.bench.outcomes $(ARGS)
+
+bench-sources: $(VENV)/.installed ## Measure what plans that go stale cost
+	$(BIN)/python -m tests.bench.sources $(ARGS)
 
 lint: $(VENV)/.installed ## Style of the Python
 	$(BIN)/ruff check .

@@ -56,7 +56,6 @@ def measure_sources(
             "exact repeat by chunks cited, ms": before,
             "after the report, ms": after,
             "once stale (a miss), ms": {n: stale[n] for n in CITED if n},
-            "asking is_stale, ms": _inside(conn),
             **_tables(conn, rows),
         }
 
@@ -144,20 +143,6 @@ def _repeats(conn: psycopg.Connection[Any], asked: int) -> dict[int, float]:
                     if turn >= 0:
                         found[count].append(spent)
     return {count: round(percentile(times, 50), 3) for count, times in found.items()}
-
-
-def _inside(conn: psycopg.Connection[Any]) -> dict[int, float]:
-    """The look at the chunks alone, a hundred in one statement."""
-    found = {}
-    for count, word in CITED.items():
-        statement = (
-            "SELECT count(mnemo._is_stale(m.org_id, m.id, now())) FROM mnemo.memory AS m,"
-            " generate_series(1, 100) WHERE m.org_id = 'acme' AND m.agent_id = 'ana'"
-            f" AND m.content = 'what is cited {word}'"
-        )
-        costs = [_cost(conn, lambda s=statement: _run(conn, s)) for _ in range(3)]  # type: ignore[misc]
-        found[count] = round(min(costs) / 100, 4)
-    return found
 
 
 def _tables(conn: psycopg.Connection[Any], rows: int) -> dict[str, Any]:
