@@ -20,4 +20,4 @@ COMMENT ON COLUMN mnemo.plan_identity.digest IS
 COMMENT ON COLUMN mnemo.plan_identity.plan_ids IS
     'The plans that are this one, each scope having its own; some may have ended meanwhile.';
 COMMENT ON COLUMN mnemo.plan_identity.times IS
-    'How often it was claimed by a call that remembers it, from 1.';
+    'How often a call claimed it that remembers the plan, from 1, since the row was made.';

@@ -182,7 +182,7 @@ def test_once_stores_nothing_twice(cli: Run, dsn: str) -> None:
     assert again["plans"] == {"repeated": 2, "stored": 1}
     assert again["memories"] == {"repeated": 1}
     without = cli("import", "-", "--dsn", dsn, "--json", input=lines).json
-    assert without["plans"] == {"stored": 2}
+    assert without["plans"] == {"merged": 2}
 
 
 def test_mode_off_stops_plans_with_one_line(cli: Run, dsn: str, db: psycopg.Connection) -> None:

@@ -167,6 +167,9 @@ def others(
         " OR m.quarantined OR m.consolidation_state = 'archived'))")  # fmt: skip
     sql(conn, "UPDATE mnemo.plan_signature AS s SET created_at = m.created_at"
         " FROM mnemo.memory AS m WHERE m.org_id = s.org_id AND m.id = s.plan_id")  # fmt: skip
+    sql(conn, "DELETE FROM mnemo.plan_identity")
+    sql(conn, "SELECT mnemo._join_identities(ARRAY(SELECT m FROM mnemo.memory AS m"
+        " WHERE m.tags @> ARRAY['__experience_plan__'] AND m.deleted_at IS NULL))")  # fmt: skip
     for name, pattern, weight, sources, enabled, org in (
         ("gold", " gold \u00fc ", 0.1 + 0.2, ["agent", "plan"], True, None),
         ("gold", " silver ", 1, ["import"], False, "acme"),

@@ -106,6 +106,7 @@ def test_batches_in_opposite_order_do_not_deadlock(db: psycopg.Connection, modul
 
 
 @pytest.mark.long
+@pytest.mark.timeout(7200)
 def test_ten_thousand_opposite_batches_do_not_deadlock(
     db: psycopg.Connection, module_dsn: str
 ) -> None:
