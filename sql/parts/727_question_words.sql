@@ -122,19 +122,43 @@ COMMENT ON FUNCTION mnemo._word_forms(text) IS
     'climb, both for climber and climbed; some are no words. Empty for words of fewer than four '
     'letters or of other letters. NULL gives NULL. Raises nothing.';
 
+CREATE FUNCTION mnemo._foreign_words()
+RETURNS text[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN string_to_array(
+    'abbiamo aber als appelle au auch auf aus aux avait avec bei bij bin bist ce ces cet'
+    ' cette che chez combien como cosa cual cuale cuando cuanta cuanto das dass de degli dein'
+    ' deine della delle dello dem denn der des dich dir doch donde du een ein eine einem einen'
+    ' einer en er es est esta estan estou estoy et etait euch fur geen gegen gibt gli habe'
+    ' haben hatte heb hebben heeft het hij hoe ich ihr ihre ik il ils ist je jij jouw jully'
+    ' kann kein keine keinen konnen le les leur lo mais mein meine meinem meinen meiner mes'
+    ' meu mi mich mijn minha mio mit mochte moi mon muss naar nach nao ne nicht niet noch noi'
+    ' nos nosotro nosso nostro notre nous nuestra nuestro oder onde ont onz ook ou para pas'
+    ' por porque pourquoi qu qual quale quali quand quando quanto que quel quelle quem qui'
+    ' quien quiene quoi sa schon sehr seid sein seine seit ses seu siamo sich sind soll sollte'
+    ' somme somo sono sont sous su sua suis suo ta tengo tenho tes tiene toi tuo uit und une'
+    ' uns unser unsere ustede voce voi vom von voor votre vous waar waarom wann wanneer waren'
+    ' warum wat weil welchem welchen welcher welke wenn wer werden weshalb wie wieso wij wir'
+    ' wird wo wofur wogegen woher wohin womit woruber yo zij zijn zu zum zur', ' ');
+COMMENT ON FUNCTION mnemo._foreign_words() IS
+    'Articles, pronouns, prepositions, asking and auxiliary words of German, French, Spanish, '
+    'Italian, Portuguese and Dutch, folded, but for those that are English words or names.';
+
 CREATE FUNCTION mnemo._word_strengths()
 RETURNS jsonb
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN jsonb_object(
         mnemo._weak_words(), array_fill('0'::text, ARRAY[cardinality(mnemo._weak_words())]))
     || jsonb_object(
+        mnemo._foreign_words(), array_fill('1'::text, ARRAY[cardinality(mnemo._foreign_words())]))
+    || jsonb_object(
         mnemo._conversation_words(),
         array_fill('1'::text, ARRAY[cardinality(mnemo._conversation_words())]))
     || jsonb_object(
         mnemo._stop_words(), array_fill('-1'::text, ARRAY[cardinality(mnemo._stop_words())]));
 COMMENT ON FUNCTION mnemo._word_strengths() IS
-    'The words that ask for little: 1 for those of _conversation_words, 0 for those of _weak_words,'
-    ' -1 for stop words. A constant, asked faster than the lists.';
+    'The words that ask for little: 1 for those of _conversation_words and _foreign_words, 0 for '
+    'those of _weak_words, -1 for stop words. A constant, asked faster than the lists.';
 
 CREATE FUNCTION mnemo._form_strength(
     p_word text

@@ -51,6 +51,34 @@ def test_the_lists_hold_words_as_they_are_folded(conn: psycopg.Connection) -> No
     assert not stop & spoken
 
 
+def test_function_words_of_other_languages_ask_for_little(conn: psycopg.Connection) -> None:
+    """So a question in German is answered by the one word that matters; alone they still ask."""
+    foreign = scalar(conn, "SELECT mnemo._foreign_words()")
+    assert foreign == sorted(set(foreign))
+    assert not set(foreign) & set(scalar(conn, "SELECT mnemo._stop_words()"))
+    assert not set(foreign) & set(scalar(conn, "SELECT mnemo._weak_words()"))
+    assert not set(foreign) & set(scalar(conn, "SELECT mnemo._conversation_words()"))
+    for word in foreign:
+        assert scalar(conn, "SELECT mnemo._terms(%s)", word) == [word]
+    facts = [
+        {"content": "Die Nutzerin ist allergisch gegen Haselnüsse.", "subject": "user"},
+        {"content": "Der Steuerberater sitzt in der Königstraße.", "subject": "user"},
+        {"content": "Le médecin traitant est le docteur Lefèvre.", "subject": "user"},
+        {"content": "El dentista es la doctora Prado.", "subject": "user"},
+    ]
+    conn.execute("SELECT mnemo.remember_many(%s, p_agent_id => 'fritz')", [Jsonb(facts)])
+    for question, place in (
+        ("Wogegen bin ich allergisch?", 0), ("Wo ist mein Steuerberater?", 1),
+        ("Qui est mon médecin ?", 2), ("¿Quién es mi dentista?", 3),
+        ("Was ist meine Schuhgröße?", None), ("Quelle est ma pointure ?", None),
+    ):  # fmt: skip
+        found = conn.execute(
+            "SELECT content FROM mnemo.retrieve(mnemo.plan_retrieval(%s, 'fritz'), 'fritz')",
+            [question],
+        ).fetchall()
+        assert found == ([] if place is None else [(facts[place]["content"],)]), question
+
+
 def test_words_that_ask_and_words_that_talk(conn: psycopg.Connection) -> None:
     """2 asks, 1 asks where there is nothing else, 0 never does; stop words are not there."""
     found = asked(conn, "Actually, please recommend the restaurant that my wife was mentioning")
