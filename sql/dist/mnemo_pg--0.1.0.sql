@@ -20206,7 +20206,7 @@ COMMENT ON FUNCTION mnemo._faulty_fares() IS
     'The plans whose summary is not what their reports say, those that wait aside. Reads every '
     'report.';
 
--- part: 662_reports.sql
+-- part: 661_reports.sql
 CREATE FUNCTION mnemo._require_plan(
     p_id uuid,
     p_org_id text,

@@ -206,7 +206,8 @@ def others(
     sql(conn, "INSERT INTO mnemo.recall_log SELECT o.org, mnemo._new_id(), r.agent, r.moment,"
         " r.reason, mnemo._new_id(), r.one, r.other FROM (VALUES ('acme'), ('default')) AS o(org),"
         " (VALUES ('exact', 'x', 0.1::float8 + 0.2, 5e-324, %s::timestamptz),"
-        " ('stale', 'y', 1, 0, %s)) AS r(reason, agent, one, other, moment)", *TIMES[:2])  # fmt: skip
+        " ('stale', 'y', 1, 0, %s)) AS r(reason, agent, one, other, moment)",
+        *TIMES[:2])  # fmt: skip
     sql(conn, "INSERT INTO mnemo.plan_report SELECT m.org_id, m.id, mnemo._new_id(),"
         " m.origin_org_id, r.agent, r.success, r.score, r.moment, r.counts, true"
         " FROM mnemo.memory AS m CROSS JOIN (VALUES ('x', true, 1.0, %s::timestamptz, false),"

@@ -26,7 +26,8 @@ from tests.support.server import Server
 
 # Tables that an export leaves out, because import derives their rows from the others.
 DERIVED = {
-    "plan_fare", "plan_identity", "plan_signature", "term_vector", "term_posting", "term_total", "term_frequency", "term_change",
+    "plan_fare", "plan_identity", "plan_signature", "term_vector", "term_posting", "term_total",
+    "term_frequency", "term_change",
 }  # fmt: skip
 # Columns that hold one value only, with the reason.
 CONSTANT = {

@@ -20,8 +20,8 @@ ROLES = (APPLICATION, TENANT, ADMIN, STRANGER, OWNER)
 TABLES = (
     "acl", "chain_head", "chunk_state", "delegation", "event", "event_note", "idempotency",
     "memory", "plan_check", "plan_fare", "plan_identity", "plan_report", "plan_signature",
-    "poisoning_rule", "recall_log", "role_binding", "role_level", "settings", "term_change", "term_frequency", "term_posting", "term_total",
-    "term_vector", "vector_model",
+    "poisoning_rule", "recall_log", "role_binding", "role_level", "settings", "term_change",
+    "term_frequency", "term_posting", "term_total", "term_vector", "vector_model",
 )  # fmt: skip
 
 QUESTION = "Which invoices of the spring quarter are still unpaid by large customers?"

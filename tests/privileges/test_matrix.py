@@ -38,7 +38,9 @@ DATA = {
     "remember_failure", "recall_failures", "list_failures", "duplicate_plans",
     "get_plan", "list_plans", "explain_recall_plan", "history", "verify_chain", "export_chain",
     "forget_where", "forget_subject", "touch", "log_read", "revalidate_plan",
-    "watch_statements", "unwatch_table",
+    "watch_statements", "unwatch_table", "log_recall", "record_plan_outcome", "plan_outcomes",
+    "retire_plan", "revive_plan", "promote_plan", "retrieval_plan_result_key", "plan_retrieval",
+    "retrieve", "explain_retrieval", "memory_map",
     "remember_many", "update_memory", "quarantined", "delegate", "revoke_delegation", "delegations",
 }  # fmt: skip
 # The same, but for tenants that are bound to one agent: what it says counts for the plans of all.

@@ -140,6 +140,12 @@ GOOD: dict[str, dict[str, Any]] = {
     "refresh_models": {},
     "invalidate_chunks": {"ids": ["c"]},
     "revalidate_plan": {"id": Id("plan")},
+    "record_plan_outcome": {"id": Id("plan"), "success": True},
+    "plan_outcomes": {"id": Id("plan")},
+    "retire_plan": {"id": Id("plan")},
+    "revive_plan": {"id": Id("plan")},
+    "promote_plan": {"id": Id("plan"), "scope": "public"},
+    "log_recall": {"recalls": "[]"},
     "watch_table": {"table": "chunk_table", "id_column": "id"},
     "unwatch_table": {"table": "chunk_table"},
     "watch_statements": {"table": "chunk_table", "id_column": "id"},
@@ -164,6 +170,10 @@ def _names() -> Iterator[Case]:
                 yield Case(function, {parameter: bad}, "22023", f"p_{parameter}")
 
 
+EMBEDDED = (
+    "remember", "recall", "remember_plan", "recall_plan", "recall_plans", "explain_recall_plan",
+    "retrieve", "explain_retrieval", "retrieval_plan_result_key",
+)  # fmt: skip
 RECALLS = ("recall_plan", "recall_plans", "explain_recall_plan", "recall_failures")
 
 
@@ -374,11 +384,11 @@ def _contents() -> Iterator[Case]:
             han = "".join(map(chr, range(0x4E00, 0x4E00 + 20_002)))
             yield Case(function, {"query": han}, "54000", "p_query")
     for embedding in ("[1,2]", "", "x", "[NaN]"):
-        for function in ("remember", "recall", "remember_plan"):
+        for function in EMBEDDED:
             yield Case(function, {"embedding": embedding}, "55000", "p_embedding")
             changes = {"embedding": embedding, "model": "m"}
             yield Case(function, changes, "55000", "p_embedding")
-    for function in ("remember", "recall", "remember_plan"):
+    for function in EMBEDDED:
         yield Case(function, {"model": "m"}, "55000", "p_model")
     for weights in ("{}", '{"recency": 1}', "null", "[]"):
         arguments = {"weights": weights, "strategy": "recent"}
@@ -454,6 +464,30 @@ def _sources() -> Iterator[Case]:
             yield Case(function, {"version_column": column}, "22023", "p_version_column")
     yield Case("watch_table", {"id_column": None}, "22023", "p_id_column")
     yield Case("unwatch_table", {"table": None}, "22023", "p_table")
+
+
+def _fares() -> Iterator[Case]:
+    """How plans fare: reports, retirement, wider scopes, recalls that were logged."""
+    for function in (
+        "record_plan_outcome", "plan_outcomes", "retire_plan", "revive_plan", "promote_plan",
+    ):  # fmt: skip
+        yield Case(function, {"id": None}, "22023", "p_id")
+        for name in ("unknown", "own", "foreign plan", "expired plan", "deleted plan",
+                     "invisible plan"):  # fmt: skip
+            yield Case(function, {"id": Id(name)}, "MN001", "p_id")
+    for function in ("record_plan_outcome", "retire_plan", "revive_plan"):
+        for blank in BLANKS:
+            yield Case(function, {"note": blank}, "22023", "p_note")
+    yield Case("record_plan_outcome", {"success": None}, "22023", "p_success")
+    for score in (NAN, INF, -INF, -0.001, 1.001):
+        yield Case("record_plan_outcome", {"score": score}, "22023", "p_score")
+    for limit in (None, 0, -1, 1001, 2**63 - 1):
+        yield Case("plan_outcomes", {"limit": limit}, "22023", "p_limit")
+    yield Case("plan_outcomes", {"after": Id("unknown")}, NO_ROWS)
+    for scope in (None, *BLANKS, "Public", "private", "global"):
+        yield Case("promote_plan", {"scope": scope}, "22023", "p_scope")
+    for recalls in (None, "{}", '"x"', "[1]", "[null]", "[{}]", '[{"reason": "hit"}]'):
+        yield Case("log_recall", {"recalls": recalls}, "22023", "p_recalls")
 
 
 def _plans() -> Iterator[Case]:
@@ -759,8 +793,26 @@ def _planning() -> Iterator[Case]:
             yield Case("plan_retrieval", {parameter: bad}, "22023", f"p_{parameter}")
     for moment in ("infinity", "-infinity", "10000-01-01 00:00+00"):
         yield Case("plan_retrieval", {"now": moment}, "22023", "p_now")
-    for limit in (None, 0, -1, 1001, 2**63 - 1, -(2**63)):
-        yield Case("memory_map", {"limit": limit}, "22023", "p_limit")
+    for function in ("retrieve", "explain_retrieval", "retrieval_plan_result_key"):
+        for temporal in (None, *BLANKS, "Filter", "ignore"):
+            yield Case(function, {"temporal": temporal}, "22023", "p_temporal")
+    for function in ("memory_map", "retrieve", "explain_retrieval", "retrieval_plan_result_key"):
+        for limit in (None, 0, -1, 1001, 2**63 - 1, -(2**63)):
+            yield Case(function, {"limit": limit}, "22023", "p_limit")
+    for function in (
+        "normalize_retrieval_plan", "retrieval_plan_cache_key", "retrieval_plan_result_key",
+        "retrieve", "explain_retrieval",
+    ):  # fmt: skip
+        for plan in (None, "null", "[]", "1", "{}", '{"turn_id": 0}', '{"generation": 0}',
+                     '{"turn_id": -1, "generation": 0}', '{"turn_id": 0, "generation": 1.5}',
+                     '{"turn_id": 0, "generation": 0, "topics": "x"}',
+                     '{"turn_id": 0, "generation": 0, "intent": "x"}'):  # fmt: skip
+            yield Case(function, {"plan": plan}, "22023", "p_plan")
+    for parameter in ("turn_id", "generation"):
+        for bad in (None, -1, -(2**63)):
+            yield Case("skip_retrieval_plan", {parameter: bad}, "22023", f"p_{parameter}")
+    yield Case("skip_retrieval_plan", {"transcript": "x" * 10}, Answer(1, {}))
+    yield Case("stable_hash", {"text": None}, NULL)
 
 
 def _upkeep() -> Iterator[Case]:
@@ -780,7 +832,8 @@ def _upkeep() -> Iterator[Case]:
 CASES: list[Case] = [
     *_planning(),
     *_names(), *_labels(), *_texts(), *_lists(), *_numbers(), *_times(), *_ids(), *_agents(),
-    *_sources(), *_contents(), *_plans(), *_failures(), *_batches(), *_administration(), *_pure(),
+    *_sources(), *_fares(), *_contents(), *_plans(), *_failures(), *_batches(),
+    *_administration(), *_pure(),
     *_transfers(),
     *_chains(), *_writing(), *_forgetting(), *_delegations(), *_upkeep(),
 ]  # fmt: skip
@@ -884,6 +937,7 @@ def test_bad_input(world: World, case: Case) -> None:
         others = {
             "value": str(arguments.get("name")),
             "plans": "element 2: ",
+            "recalls": "element 1: ",
             "records": "element 1: ",
         }
         assert named in seen.message or others.get(named, named) in seen.message, seen.message

@@ -34,9 +34,14 @@ READING = {
 }  # fmt: skip
 # They are part of no parallel plan, because they look at embeddings: that may change settings.
 UNSAFE = {
-    "recall", "recall_plan", "recall_plans", "explain_recall_plan", "retrieval_plan_result_key",
+    "recall",
+    "recall_plan",
+    "recall_plans",
+    "explain_recall_plan",
+    "retrieval_plan_result_key",
     "recall_failures",
-    "retrieve", "explain_retrieval",
+    "retrieve",
+    "explain_retrieval",
 }
 WRITING = {
     "configure", "grant_access", "revoke_access", "bind_role", "unbind_role",
@@ -233,7 +238,8 @@ def who_calls_is_not_asked_in_a_parallel_worker(conn: Connection) -> list[tuple[
         conn,
         f"SELECT p.proname, p.proparallel {FUNCTIONS} AND left(p.proname, 1) <> '_'"
         f" AND p.proparallel <> CASE WHEN p.proname IN {listed(PURE)} THEN 's'"
-        f" WHEN p.provolatile = 'v' OR p.proname IN {listed(UNSAFE)} THEN 'u' ELSE 'r' END::\"char\"",
+        f" WHEN p.provolatile = 'v' OR p.proname IN {listed(UNSAFE)} THEN 'u'"
+        " ELSE 'r' END::\"char\"",
     )
 
 

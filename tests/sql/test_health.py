@@ -28,8 +28,8 @@ def found(conn: psycopg.Connection, query: str, **who: object) -> object:
 
 def test_every_check_is_there_once(db: psycopg.Connection) -> None:
     assert [found["name"] for found in rows(db, "health")] == [
-        "owner", "tenants", "roles", "public", "plan_signatures", "outcomes", "terms", "seal", "sweep",
-        "models", "indexes",
+        "owner", "tenants", "roles", "public", "plan_signatures", "outcomes", "terms", "seal",
+        "sweep", "models", "indexes",
     ]  # fmt: skip
 
 
