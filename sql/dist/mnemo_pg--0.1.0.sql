@@ -23479,6 +23479,26 @@ END;
 COMMENT ON FUNCTION mnemo._unknown_fields(jsonb) IS
     'The JSON paths of what a retrieval plan holds beside its fields.';
 
+CREATE FUNCTION mnemo._nameless_predicates(
+    p_plan jsonb
+)
+RETURNS TABLE (place bigint, path text, name text)
+LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 1
+BEGIN ATOMIC
+    SELECT g.place, g.path, mnemo._trim(g.name) AS name
+      FROM (
+        SELECT e.place, '$.predicates[' || e.place - 1 || ']' AS path, e.value #>> '{}' AS name
+          FROM jsonb_path_query(p_plan, 'lax $.predicates[*]') WITH ORDINALITY AS e(value, place)
+        UNION ALL
+        SELECT 1000000 AS place, '$.predicate_hint' AS path, p_plan ->> 'predicate_hint' AS name
+      ) AS g
+     WHERE mnemo._canonical_predicate(g.name) = '' AND NOT mnemo._is_blank(g.name);
+END;
+COMMENT ON FUNCTION mnemo._nameless_predicates(jsonb) IS
+    'The predicates and the predicate hint of a retrieval plan that have no ASCII letter or digit, '
+    'of which nothing is left in canonical form: place and JSON path of each. Blank ones say '
+    'nothing and are not among them.';
+
 CREATE FUNCTION mnemo._plan_warnings(
     p_given jsonb,
     p_plan jsonb
@@ -23495,6 +23515,8 @@ BEGIN
             ? (@.key != "surface" && @.key != "canonical")'
         AND NOT p_plan @? 'lax $.temporal ? (@ != null).keyvalue()
             ? (@.key != "after" && @.key != "before" && @.key != "label")'
+        AND NOT p_plan @? 'lax $.predicates[*] ? (!(@ like_regex "[A-Za-z0-9]"))'
+        AND NOT p_plan @? 'lax $.predicate_hint ? (!(@ like_regex "[A-Za-z0-9]"))'
     THEN
         RETURN p_given;
     END IF;
@@ -23506,8 +23528,12 @@ BEGIN
               FROM jsonb_array_elements_text(p_given) WITH ORDINALITY AS g(warning, place)
             UNION ALL
             SELECT 'unknown field ' || u.path || ' was dropped' AS warning,
-                   jsonb_array_length(p_given) + u.place AS place
+                   1000000 + u.place AS place
               FROM mnemo._unknown_fields(p_plan) AS u
+            UNION ALL
+            SELECT d.path || ' has no ASCII letter or digit and was dropped: '
+                   || to_json(left(d.name, 100))::text, 2000000 + d.place
+              FROM mnemo._nameless_predicates(p_plan) AS d
           ) AS a
          WHERE a.warning <> ''
          GROUP BY a.warning
@@ -23520,7 +23546,8 @@ BEGIN
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._plan_warnings(jsonb, jsonb) IS
-    'The warnings that a retrieval plan came with and those about its unknown fields, at most 16.';
+    'The warnings that a retrieval plan came with and those about its unknown fields and about '
+    'predicates that canonical form leaves nothing of, at most 16.';
 
 -- part: 705_is_normal_plan.sql
 -- Most plans that are executed are in normal form already: mnemo.plan_retrieval and a client made
@@ -23763,8 +23790,8 @@ COMMENT ON FUNCTION mnemo.normalize_retrieval_plan(jsonb) IS
     'dropped, then at most 5 entities, 8 topics, 5 predicates (canonical), 3 lexical_queries of '
     '16 words, 5 scopes are kept; a blank hint is null; confidence is clamped to [0, 1]; times '
     'are given in UTC. Without an entity or a query left the plan needs no memory and its intent '
-    'is none. Unknown fields are dropped and named in warnings, of which 16 are kept. NULL is '
-    'refused. Errors: 22023 a wrong type, an unknown label, a time that is not ISO 8601 with its '
+    'is none. Unknown fields are dropped and named in warnings, predicates without an ASCII letter '
+    'or digit too; 16 warnings are kept. NULL is refused. Errors: 22023 a wrong type, an unknown label, a time that is not ISO 8601 with its '
     'offset from UTC, a window that ends before it begins, with the JSON path in DETAIL; 54000 '
     'over 1,048,576 bytes, over 10,000 elements of a list, over 100,000 characters of a topic, '
     'query or warning, over 256 of any other text.';

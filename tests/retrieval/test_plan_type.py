@@ -214,6 +214,25 @@ def test_unknown_fields_are_dropped_and_named(db: psycopg.Connection) -> None:
     assert many["warnings"][-1] == "9987 more warnings were dropped"
 
 
+def test_predicates_of_which_nothing_is_left_are_named(db: psycopg.Connection) -> None:
+    """An attribute is ASCII: one in another script says so before it vanishes, once."""
+    dropped = "has no ASCII letter or digit and was dropped:"
+    plan = normal(
+        db, predicates=["food allergy", "\u8fc7\u654f", " ", "!", "\u8fc7\u654f"],
+        predicate_hint="\u4f4f\u5740", warnings=["said before"], colour="red",
+    )  # fmt: skip
+    assert plan["predicates"] == ["food_allergy"]
+    assert plan["predicate_hint"] is None
+    assert plan["warnings"] == [
+        "said before", "unknown field $.colour was dropped",
+        f'$.predicates[1] {dropped} "\u8fc7\u654f"', f'$.predicates[3] {dropped} "!"',
+        f'$.predicates[4] {dropped} "\u8fc7\u654f"', f'$.predicate_hint {dropped} "\u4f4f\u5740"',
+    ]  # fmt: skip
+    assert value(db, "normalize_retrieval_plan", plan=plan) == plan
+    for plain in ({"predicates": [" ", ""]}, {"predicate_hint": " "}, {"predicates": ["\u00e91"]}):
+        assert normal(db, **plain)["warnings"] == []
+
+
 def test_times_are_read_alike_in_every_session(module_dsn: str, db: psycopg.Connection) -> None:
     times = {
         "2026-01-31T09:00:00Z": "2026-01-31T09:00:00Z",
