@@ -140,6 +140,7 @@ async def test_a_look_alike_is_refused_named_and_explained(m: Any) -> None:
         state=ConsolidationState.RAW,
         threshold=0.7,
         verdict=ExplanationVerdict.GUARDED,
+        cosine=None,
     )
     assert isinstance(first.verdict, ExplanationVerdict)
     assert isinstance(first.state, ConsolidationState)

@@ -103,6 +103,7 @@ def test_the_payload_is_what_was_given(db: psycopg.Connection) -> None:
     tokens = value(db, "signature_tokens", query=given["query"])
     assert answer["signature"] == " ".join(tokens)
     (record,) = rows(db, "get_memories", ids=[answer["id"]], agent_id="ana", org_id="acme")
+    assert isinstance(record["metadata"]["experience_plan"].pop("read_at"), int)
     assert record["metadata"] == {
         "experience_plan": {
             "query": given["query"],
