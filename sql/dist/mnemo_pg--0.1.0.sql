@@ -25567,6 +25567,48 @@ COMMENT ON FUNCTION mnemo.memory_map(bigint, text, text) IS
     'give: records that are live, active and valid now, and no plans. A line without values is '
     'left out; empty where there is nothing. Errors: 42501 access, 22023 a limit out of range.';
 
+-- part: 724_function_pairs.sql
+-- Questions in scripts without spaces: pairs of characters that hold a sentence together.
+
+CREATE FUNCTION mnemo._function_characters()
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN E'\\u6211\\u4F60\\u60A8\\u4ED6\\u5979\\u5B83\\u4EEC\\u5011\\u7684\\u4E86\\u5417\\u55CE'
+        '\\u5462\\u5427\\u554A\\u662F\\u4EC0\\u4E48\\u9EBC\\u8C01\\u8AB0\\u54EA\\u91CC\\u88E1'
+        '\\u51E0\\u5E7E\\u591A\\u5C11\\u600E\\u4E3A\\u70BA\\u4F55\\u5BF9\\u5C0D\\u5728\\u6709'
+        '\\u548C\\u4E0E\\u8DDF\\u8FD9\\u90A3\\u500B\\u4E2A\\u4E5F\\u5C31\\u8981\\u4F1A\\u6703'
+        '\\u8BF7\\u8ACB\\u628A\\u88AB\\u4ECE\\u306F\\u304C\\u3092\\u306B\\u3067\\u306E\\u3082'
+        '\\u3068\\u3078\\u304B\\u306A\\u79C1\\u50D5';
+COMMENT ON FUNCTION mnemo._function_characters() IS
+    'Characters of Chinese and Japanese that hold sentences together: pronouns, particles, asking '
+    'words, for a bracket expression.';
+
+CREATE FUNCTION mnemo._function_pair(
+    p_before text,
+    p_word text,
+    p_next text
+)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE
+    WHEN octet_length(p_word) = char_length(p_word)
+        OR p_word COLLATE "C" !~ (E'^(?:[\\u3041-\\u309F]{2}|\\u540D[\\u5B57\\u524D]|.?['
+            || mnemo._function_characters() || '].?)$') THEN NULL
+    WHEN p_word COLLATE "C" ~ ('^[' || mnemo._function_characters() || '][^'
+            || mnemo._function_characters() || E'\\u3041-\\u309F]$')
+        AND p_next COLLATE "C" ~ ('^.[' || mnemo._function_characters() || ']$')
+        AND right(p_word, 1) = left(p_next, 1) THEN p_next
+    WHEN p_word COLLATE "C" ~ ('^[^' || mnemo._function_characters() || E'\\u3041-\\u309F]['
+            || mnemo._function_characters() || ']$')
+        AND right(p_before, 1) IS DISTINCT FROM left(p_word, 1) THEN p_word
+    ELSE '' END;
+COMMENT ON FUNCTION mnemo._function_pair(text, text, text) IS
+    'Of a pair of characters, as _terms has them of scripts without spaces, in which a character '
+    'is one of _function_characters, or which is hiragana alone or a word for name: the empty '
+    'text, as it asks for little. Where the other character stands in no pair that asks, being '
+    'between two of those: the next pair, which answers it too; at the beginning of a run: the '
+    'pair. NULL for other words.';
+
 -- part: 725_related_words.sql
 -- Related words of everyday English: a question says barista, the record coffee and drink. The
 -- entry of a word lists the words that a record about the same thing is likely to have; all are
@@ -26088,13 +26130,16 @@ RETURNS TABLE (
 LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 40
 BEGIN ATOMIC
     WITH token AS MATERIALIZED (
-        SELECT t.word, min(t.place) AS place, min(t.phrase) AS phrase,
-               CASE WHEN min(t.phrase) IS NULL AND bool_and(t.before IS NOT NULL) THEN '0'
+        SELECT t.word, min(t.place) AS place, min(t.phrase) AS phrase, max(t.pair) AS pair,
+               CASE WHEN max(t.pair) = '' THEN '1'
+               WHEN min(t.phrase) IS NULL AND bool_and(t.before IS NOT NULL) THEN '0'
                WHEN right(t.word, 3) = 'ing' OR right(t.word, 2) = 'ed'
                THEN mnemo._form_strength(t.word)
                ELSE mnemo._word_strengths() ->> t.word END AS strength
           FROM (
             SELECT u.word, u.place,
+                   mnemo._function_pair(
+                        lag(u.word) OVER w, u.word, lead(u.word) OVER w) AS pair,
                    mnemo._related_words() ->> (u.word || ' ' || lead(u.word) OVER w) AS phrase,
                    mnemo._related_words() ->> (lag(u.word) OVER w || ' ' || u.word) AS before
               FROM unnest(mnemo._terms(p_text)) WITH ORDINALITY AS u(word, place)
@@ -26106,6 +26151,7 @@ BEGIN ATOMIC
                CASE WHEN t.strength IS NULL OR t.phrase IS NOT NULL THEN 2
                ELSE t.strength::integer END AS strength,
                CASE WHEN t.strength = '0' AND t.phrase IS NULL THEN '{}'::text[]
+               WHEN t.pair <> '' THEN ARRAY[t.pair]
                ELSE mnemo._word_forms(t.word) END AS forms
           FROM token AS t
          WHERE t.strength IS DISTINCT FROM '-1' OR t.phrase IS NOT NULL
@@ -26132,13 +26178,13 @@ BEGIN ATOMIC
 END;
 COMMENT ON FUNCTION mnemo._question_terms(text) IS
     'What may answer each word of a question, stop words aside. place: of the word. strength: 2 a '
-    'word that asks for something; 1 a word of _conversation_words, which does so only where there '
-    'is no other; 0 a word of _weak_words, which never does. form: the word itself, another form '
-    'of it or a related word; term: its hash. factor: what a hit of it counts in ranking (1 the '
-    'word, 0.85 a form, 0.5 a related word). evidence: how far a hit shows that the record speaks '
-    'of what the word asks for (1, 0.9, 0.72). The first word of a phrase of _related_words, such '
-    'as work out, asks with the related words of the phrase, the second for nothing. No row for a '
-    'text without words.';
+    'word that asks for something; 1 a word of _conversation_words or of _function_pair, which '
+    'does so only where there is no other; 0 a word of _weak_words, which never does. form: the '
+    'word itself, another form of it or a related word; term: its hash. factor: what a hit of it '
+    'counts in ranking (1 the word, 0.85 a form, 0.5 a related word). evidence: how far a hit '
+    'shows that the record speaks of what the word asks for (1, 0.9, 0.72). The first word of a '
+    'phrase of _related_words, such as work out, asks with the related words of the phrase, the '
+    'second for nothing. No row for a text without words.';
 
 CREATE FUNCTION mnemo._meant_by(
     p_words text[]

@@ -190,13 +190,16 @@ RETURNS TABLE (
 LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 40
 BEGIN ATOMIC
     WITH token AS MATERIALIZED (
-        SELECT t.word, min(t.place) AS place, min(t.phrase) AS phrase,
-               CASE WHEN min(t.phrase) IS NULL AND bool_and(t.before IS NOT NULL) THEN '0'
+        SELECT t.word, min(t.place) AS place, min(t.phrase) AS phrase, max(t.pair) AS pair,
+               CASE WHEN max(t.pair) = '' THEN '1'
+               WHEN min(t.phrase) IS NULL AND bool_and(t.before IS NOT NULL) THEN '0'
                WHEN right(t.word, 3) = 'ing' OR right(t.word, 2) = 'ed'
                THEN mnemo._form_strength(t.word)
                ELSE mnemo._word_strengths() ->> t.word END AS strength
           FROM (
             SELECT u.word, u.place,
+                   mnemo._function_pair(
+                        lag(u.word) OVER w, u.word, lead(u.word) OVER w) AS pair,
                    mnemo._related_words() ->> (u.word || ' ' || lead(u.word) OVER w) AS phrase,
                    mnemo._related_words() ->> (lag(u.word) OVER w || ' ' || u.word) AS before
               FROM unnest(mnemo._terms(p_text)) WITH ORDINALITY AS u(word, place)
@@ -208,6 +211,7 @@ BEGIN ATOMIC
                CASE WHEN t.strength IS NULL OR t.phrase IS NOT NULL THEN 2
                ELSE t.strength::integer END AS strength,
                CASE WHEN t.strength = '0' AND t.phrase IS NULL THEN '{}'::text[]
+               WHEN t.pair <> '' THEN ARRAY[t.pair]
                ELSE mnemo._word_forms(t.word) END AS forms
           FROM token AS t
          WHERE t.strength IS DISTINCT FROM '-1' OR t.phrase IS NOT NULL
@@ -234,13 +238,13 @@ BEGIN ATOMIC
 END;
 COMMENT ON FUNCTION mnemo._question_terms(text) IS
     'What may answer each word of a question, stop words aside. place: of the word. strength: 2 a '
-    'word that asks for something; 1 a word of _conversation_words, which does so only where there '
-    'is no other; 0 a word of _weak_words, which never does. form: the word itself, another form '
-    'of it or a related word; term: its hash. factor: what a hit of it counts in ranking (1 the '
-    'word, 0.85 a form, 0.5 a related word). evidence: how far a hit shows that the record speaks '
-    'of what the word asks for (1, 0.9, 0.72). The first word of a phrase of _related_words, such '
-    'as work out, asks with the related words of the phrase, the second for nothing. No row for a '
-    'text without words.';
+    'word that asks for something; 1 a word of _conversation_words or of _function_pair, which '
+    'does so only where there is no other; 0 a word of _weak_words, which never does. form: the '
+    'word itself, another form of it or a related word; term: its hash. factor: what a hit of it '
+    'counts in ranking (1 the word, 0.85 a form, 0.5 a related word). evidence: how far a hit '
+    'shows that the record speaks of what the word asks for (1, 0.9, 0.72). The first word of a '
+    'phrase of _related_words, such as work out, asks with the related words of the phrase, the '
+    'second for nothing. No row for a text without words.';
 
 CREATE FUNCTION mnemo._meant_by(
     p_words text[]

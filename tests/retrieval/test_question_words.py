@@ -79,6 +79,53 @@ def test_function_words_of_other_languages_ask_for_little(conn: psycopg.Connecti
         assert found == ([] if place is None else [(facts[place]["content"],)]), question
 
 
+def test_function_characters_of_chinese_and_japanese_ask_for_little(
+    conn: psycopg.Connection,
+) -> None:
+    """Pairs with a particle or an asking word: what is left asks, and has to be answered."""
+    words = asked(conn, "我对什么过敏?")
+    assert {w for w, (strength, _) in words.items() if strength == 2} == {"过敏"}
+    # A character between two of those is asked by one pair, which the other answers too.
+    words = asked(conn, "私の猫は何")
+    assert words["の猫"] == (2, {"の猫": 1, "猫は": 0.85})
+    facts = [
+        # Allergic to peanuts; lives in Shanghai; the cat is Mimi; the wife works in a hospital.
+        "用户对花生过敏。",
+        "用户住在上海。",
+        "用户的猫叫咪咪。",
+        "用户的妻子在医院工作。",
+        # An allergy to buckwheat; lives in Osaka; the wife's name is Yuki.
+        "ユーザーはそばアレルギーがある。",
+        "ユーザーは大阪に住んでいます。",
+        "妻の名前はゆきです。",
+    ]
+    conn.execute(
+        "SELECT mnemo.remember_many(%s, p_agent_id => 'mei')",
+        [Jsonb([{"content": fact} for fact in facts])],
+    )
+    for question, place in (
+        ("我对什么过敏?", 0),
+        ("我住在哪里?", 1),
+        ("我的猫叫什么名字?", 2),
+        ("我妻子在哪里工作?", 3),
+        ("私は何にアレルギーがありますか?", 4),
+        ("どこに住んでいますか?", 5),
+        ("妻の名前は何ですか?", 6),
+        # Blood type, the dog's name, birthday; the dog's name, blood type, birthday.
+        ("我的血型是什么?", None),
+        ("我的狗叫什么名字?", None),
+        ("我的生日是几号?", None),
+        ("犬の名前は何ですか?", None),
+        ("私の血液型は何ですか?", None),
+        ("誕生日はいつですか?", None),
+    ):  # fmt: skip
+        found = conn.execute(
+            "SELECT content FROM mnemo.retrieve(mnemo.plan_retrieval(%s, 'mei'), 'mei')",
+            [question],
+        ).fetchall()
+        assert found == ([] if place is None else [(facts[place],)]), question
+
+
 def test_words_that_ask_and_words_that_talk(conn: psycopg.Connection) -> None:
     """2 asks, 1 asks where there is nothing else, 0 never does; stop words are not there."""
     found = asked(conn, "Actually, please recommend the restaurant that my wife was mentioning")
