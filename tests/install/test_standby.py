@@ -73,6 +73,8 @@ def pair() -> Iterator[Pair]:
         install(running.primary, DATABASE, "psql")
         with running.primary.connect(DATABASE) as conn:
             conn.execute("SELECT mnemo.configure('experience_memory', 'on')")
+            # Plans of one question side by side.
+            conn.execute("SELECT mnemo.configure('merge_plans', 'off')")
             conn.execute("CREATE ROLE tenant_of_acme LOGIN")
             conn.execute("CREATE ROLE app LOGIN")
             conn.execute("SELECT mnemo.grant_access('tenant_of_acme', 'tenant')")

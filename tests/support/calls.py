@@ -124,5 +124,6 @@ def wait_for_blocked(conn: psycopg.Connection, backend: int, seconds: float = 30
 
 def wait_until(conn: psycopg.Connection, moment: Any) -> None:
     """Return once the server's clock has passed the moment."""
+    assert moment is not None
     while not scalar(conn, "SELECT clock_timestamp() > %s", moment):
         pass
