@@ -25819,7 +25819,8 @@ RETURN '{
     "platter": "dinner eat food meal", "playlist": "band listening music",
     "plumber": "boiler heating", "poison": "allergic allergy", "policy": "insurance",
     "pool": "swim swimming", "possess": "device kit own possession", "possession": "device kit own",
-    "praline": "almond nut peanut walnut", "prawn": "seafood shellfish", "prescription": "pharmacy",
+    "praline": "almond nut peanut walnut", "prawn": "allergic allergy seafood shellfish shrimp",
+    "prescription": "pharmacy",
     "present": "birthday gift hinting wishlist", "price": "budget money",
     "product": "device kit own possession", "profession": "job office work", "project": "work",
     "promise": "agreed commitment errand todo", "promised": "agreed commitment errand promise todo",
@@ -25849,14 +25850,17 @@ RETURN '{
     "satay": "almond nut peanut walnut", "sauce": "dinner eat food meal",
     "scallop": "seafood shellfish", "schedule": "appointment habit meeting routine weekly",
     "school": "university", "scissor": "hair hairdresser salon", "screening": "cinema film",
-    "scrub": "cleaning", "scruffy": "barber hair haircut hairdresser salon", "seafood": "shellfish",
+    "scrub": "cleaning", "scruffy": "barber hair haircut hairdresser salon",
+    "seafood": "allergic allergy prawn shellfish shrimp",
     "seed": "sesame", "sensitivity": "allergic allergy",
     "service": "bicycle bike car device repair",
     "servicing": "bicycle bike car device repair service",
     "session": "exercise fitness gym sport training", "shade": "colour",
-    "shave": "barber hair haircut hairdresser salon", "shellfish": "seafood",
+    "shave": "barber hair haircut hairdresser salon",
+    "shellfish": "allergic allergy prawn seafood shrimp",
     "shop": "bakery birthday gift hinting present store wishlist",
-    "shopping": "birthday gift hinting present wishlist", "shrimp": "seafood shellfish",
+    "shopping": "birthday gift hinting present wishlist",
+    "shrimp": "allergic allergy prawn seafood shellfish",
     "sibling": "brother sister", "sick": "allergic allergy", "silent": "loud noise noisy quiet",
     "sing": "band listening music", "singer": "band listening music",
     "sip": "beverage coffee drink tea", "sister": "brother", "sleep": "bed", "smartphone": "phone",
@@ -25897,7 +25901,7 @@ RETURN '{
     "trek": "hiking walking", "trigger": "allergic allergy",
     "trim": "barber hair haircut hairdresser salon",
     "trimming": "barber hair haircut hairdresser salon", "trip": "travel visited",
-    "tune": "band listening music", "turn fifty": "birthday celebration",
+    "tune": "piano tuner", "tuner": "piano", "turn fifty": "birthday celebration",
     "turn forty": "birthday celebration", "turn sixty": "birthday celebration",
     "turn thirty": "birthday celebration", "turning fifty": "birthday celebration",
     "turning forty": "birthday celebration", "turning sixty": "birthday celebration",
@@ -25991,7 +25995,7 @@ RETURN string_to_array(
     ' natural naturally near nearby nearest nearly necessarily necessary neither next nice night'
     ' nobody nod none noon normal normally note notice nowaday nowhere observe obtain obvious'
     ' obviously occasion occasionally occupy occur odd offer official oh ok okay once open'
-    ' operate opinion oppose option ordinary organise organised organising original otherwise'
+    ' operate opinion oppose option order ordinary organise organised organising original otherwise'
     ' ought outside overall overcome overdue owe pack packing participate particular'
     ' particularly pass past perfect perfectly perform perhap permanent permit personal'
     ' personally persuade pick picked piece place plain plan planned planning plead pleasant'

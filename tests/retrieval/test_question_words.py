@@ -206,6 +206,34 @@ def test_where_somebody_lives_is_no_question_about_music(conn: psycopg.Connectio
         assert found[0] == (facts[place]["content"],), question
 
 
+def test_words_of_two_senses_lead_where_the_question_means(conn: psycopg.Connection) -> None:
+    """A piano is tuned without a band; what is ordered may be no errand; seafood is one thing."""
+    facts = [
+        {"content": "The user's favourite band is Khruangbin.", "predicate": "music preference",
+         "tags": ["music"]},
+        {"content": "Mr Vogel tunes the piano.", "predicate": "tuner"},
+        {"content": "The user is allergic to shellfish.", "predicate": "food allergy"},
+        {"content": "The user picks up the order at the bakery.", "predicate": "errand",
+         "tags": ["order", "collect"]},
+        {"content": "The user has a cat, Miso.", "predicate": "pet", "tags": ["cat"]},
+        {"content": "The boat is called Zephyr.", "predicate": "boat name"},
+    ]  # fmt: skip
+    conn.execute(
+        "SELECT mnemo.remember_many(%s, p_agent_id => 'pia')",
+        [Jsonb([{"subject": "user", **fact} for fact in facts])],
+    )
+    for question, place in (
+        ("Who tunes my piano?", 1), ("Can I order the prawns?", 2), ("Is shrimp safe for me?", 2),
+        ("Is there an order to collect?", 3), ("What is my cat called?", 4),
+        ("What is the name of my cat?", 4), ("What is my boat called?", 5),
+    ):  # fmt: skip
+        found = conn.execute(
+            "SELECT content FROM mnemo.retrieve(mnemo.plan_retrieval(%s, 'pia'), 'pia')",
+            [question],
+        ).fetchall()
+        assert found == [(facts[place]["content"],)], question
+
+
 def test_a_related_word_alone_answers_no_larger_question(conn: psycopg.Connection) -> None:
     """Where most of the asked words are unknown, one relative is no evidence."""
     conn.execute(
