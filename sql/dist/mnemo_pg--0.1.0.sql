@@ -23791,8 +23791,9 @@ COMMENT ON FUNCTION mnemo.normalize_retrieval_plan(jsonb) IS
     '16 words, 5 scopes are kept; a blank hint is null; confidence is clamped to [0, 1]; times '
     'are given in UTC. Without an entity or a query left the plan needs no memory and its intent '
     'is none. Unknown fields are dropped and named in warnings, predicates without an ASCII letter '
-    'or digit too; 16 warnings are kept. NULL is refused. Errors: 22023 a wrong type, an unknown label, a time that is not ISO 8601 with its '
-    'offset from UTC, a window that ends before it begins, with the JSON path in DETAIL; 54000 '
+    'or digit too; 16 warnings are kept. NULL is refused. Errors: 22023 a wrong type, an unknown '
+    'label, a time that is not ISO 8601 with its offset from UTC, a window that ends before it '
+    'begins, with the JSON path in DETAIL; 54000 '
     'over 1,048,576 bytes, over 10,000 elements of a list, over 100,000 characters of a topic, '
     'query or warning, over 256 of any other text.';
 
@@ -23997,6 +23998,20 @@ RETURN string_to_array(
     ' neighbour neighbor colleague coworker boss manager mentor landlord landlady', ' ');
 COMMENT ON FUNCTION mnemo._relation_words() IS
     'English words for people by what they are to the user.';
+
+CREATE FUNCTION mnemo._is_of_another(
+    p_before text,
+    p_mark text,
+    p_word text
+)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN p_mark = 's' AND p_word = ANY (mnemo._relation_words()) AND p_before IS NOT NULL
+    AND p_before <> ALL (mnemo._stop_words());
+COMMENT ON FUNCTION mnemo._is_of_another(text, text, text) IS
+    'Whether the last of three folded words is a person by what he is to somebody named before, as '
+    'in Tom''s wife or my sister''s husband, and not to the user, as in where''s my wife or how''s '
+    'dad. NULL or false for all else.';
 
 CREATE FUNCTION mnemo._first_persons()
 RETURNS text[]
@@ -24780,7 +24795,10 @@ BEGIN
             SELECT mnemo._lower(r.run), CASE r.run WHEN u.word THEN u.term ELSE r.run END,
                    cardinality(v_names) + u.place + r.place / 10000000.0
               FROM (
-                SELECT DISTINCT ON (t.term COLLATE "C") t.word, t.term, t.place
+                SELECT DISTINCT ON (t.term COLLATE "C") t.term, t.place,
+                       CASE WHEN mnemo._is_of_another(p_terms[t.place - 2], p_terms[t.place - 1],
+                            t.term) THEN p_words[t.place - 2] || '''s ' ELSE '' END || t.word
+                       AS word
                   FROM unnest(p_words, p_terms) WITH ORDINALITY AS t(word, term, place)
                  WHERE t.place <> ALL (p_taken) AND t.term <> ALL (v_parts)
                    AND t.term COLLATE "C" <> ALL (v_empty)
@@ -24799,7 +24817,8 @@ $fn$;
 COMMENT ON FUNCTION mnemo._planner_topics(text, text[], text[], integer[], boolean) IS
     'The topical words of a text in lower case, each once, identifiers first: all words but those '
     'of _function_words and _asking_words, those at the places p_taken, and words of more than '
-    '100 characters; nor the word user where memory knows the user as a subject (p_user).';
+    '100 characters; nor the word user where memory knows the user as a subject (p_user). Whose '
+    'relation somebody is stays with the word: tom''s wife.';
 
 CREATE FUNCTION mnemo._planner_choice(
     p_topics text[],
@@ -24949,7 +24968,7 @@ BEGIN
           FROM unnest(v_terms) WITH ORDINALITY AS t(word, place)
     )
     -- A name never begins with an article or a possessive, which may stand before it, nor ends with
-    -- the s of a genitive or another function word.
+    -- the s of a genitive or another function word. My sister's husband is not mine.
     SELECT 'name', w.place + w.left_out, n.last_place + w.left_out, NULL::text,
            array_to_string(v_terms[w.place + w.owned:n.last_place], ' ')
       FROM (
@@ -24964,6 +24983,8 @@ BEGIN
        AND v_terms[w.place + w.owned]
            NOT IN ('my', 'our', 'your', 'his', 'her', 'their', 'the', 'a', 'an', 's')
        AND (n.last_place > w.place + w.owned OR v_terms[n.last_place] <> 'user')
+       AND (w.owned = 1 OR mnemo._is_of_another(v_terms[w.place - 2], v_terms[w.place - 1],
+            v_terms[w.place]) IS NOT TRUE)
        AND (v_left_out = 0 OR w.place > 500 OR n.last_place <= 500)
     UNION ALL
     -- In scripts without spaces a name is any part of a run.
@@ -26135,13 +26156,15 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 40
 BEGIN ATOMIC
     WITH token AS MATERIALIZED (
         SELECT t.word, min(t.place) AS place, min(t.phrase) AS phrase, max(t.pair) AS pair,
+               CASE WHEN bool_and(t.others) THEN 0.72::double precision ELSE 1 END AS part,
                CASE WHEN max(t.pair) = '' THEN '1'
                WHEN min(t.phrase) IS NULL AND bool_and(t.before IS NOT NULL) THEN '0'
                WHEN right(t.word, 3) = 'ing' OR right(t.word, 2) = 'ed'
                THEN mnemo._form_strength(t.word)
                ELSE mnemo._word_strengths() ->> t.word END AS strength
           FROM (
-            SELECT u.word, u.place,
+            SELECT u.word, u.place, mnemo._is_of_another(
+                        lag(u.word, 2) OVER w, lag(u.word) OVER w, u.word) IS TRUE AS others,
                    mnemo._function_pair(
                         lag(u.word) OVER w, u.word, lead(u.word) OVER w) AS pair,
                    mnemo._related_words() ->> (u.word || ' ' || lead(u.word) OVER w) AS phrase,
@@ -26151,7 +26174,7 @@ BEGIN ATOMIC
           ) AS t
          GROUP BY t.word
     ), asked AS MATERIALIZED (
-        SELECT t.word, t.place, t.phrase,
+        SELECT t.word, t.place, t.phrase, t.part,
                CASE WHEN t.strength IS NULL OR t.phrase IS NOT NULL THEN 2
                ELSE t.strength::integer END AS strength,
                CASE WHEN t.strength = '0' AND t.phrase IS NULL THEN '{}'::text[]
@@ -26161,16 +26184,16 @@ BEGIN ATOMIC
          WHERE t.strength IS DISTINCT FROM '-1' OR t.phrase IS NOT NULL
     )
     SELECT f.place, f.word, f.strength, f.form, mnemo._hash64(f.form), max(f.factor),
-           max(f.evidence)
+           max(f.evidence * f.part)
       FROM (
         SELECT a.place, a.word, a.strength, a.word AS form, 1.0::double precision AS factor,
-               1.0::double precision AS evidence
+               1.0::double precision AS evidence, a.part
           FROM asked AS a
         UNION ALL
-        SELECT a.place, a.word, a.strength, v.form, 0.85, 0.9
+        SELECT a.place, a.word, a.strength, v.form, 0.85, 0.9, a.part
           FROM asked AS a CROSS JOIN LATERAL unnest(a.forms) AS v(form)
         UNION ALL
-        SELECT a.place, a.word, a.strength, r.form, 0.5, 0.72
+        SELECT a.place, a.word, a.strength, r.form, 0.5, 0.72, a.part
           FROM asked AS a
           CROSS JOIN LATERAL unnest(a.word || a.forms || a.phrase) WITH ORDINALITY AS v(form, place)
           CROSS JOIN LATERAL unnest(string_to_array(
@@ -26186,9 +26209,30 @@ COMMENT ON FUNCTION mnemo._question_terms(text) IS
     'does so only where there is no other; 0 a word of _weak_words, which never does. form: the '
     'word itself, another form of it or a related word; term: its hash. factor: what a hit of it '
     'counts in ranking (1 the word, 0.85 a form, 0.5 a related word). evidence: how far a hit '
-    'shows that the record speaks of what the word asks for (1, 0.9, 0.72). The first word of a '
+    'shows that the record speaks of what the word asks for (1, 0.9, 0.72), 0.72 of that for a '
+    'relation of somebody else, who need not be the user''s. The first word of a '
     'phrase of _related_words, such as work out, asks with the related words of the phrase, the '
     'second for nothing. No row for a text without words.';
+
+CREATE FUNCTION mnemo._spouse_words()
+RETURNS text[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ARRAY['wife', 'husband', 'spous', 'fiancee', 'fiance', 'girlfriend', 'boyfriend', 'hubby',
+    'missu']::text[];
+COMMENT ON FUNCTION mnemo._spouse_words() IS 'English words for a spouse, folded.';
+
+CREATE FUNCTION mnemo._own_spouse(
+    p_words text[]
+)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN EXISTS (
+    SELECT FROM unnest(p_words) WITH ORDINALITY AS u(word, place)
+     WHERE u.word = ANY (mnemo._spouse_words()) AND mnemo._is_of_another(
+            p_words[u.place - 2], p_words[u.place - 1], u.word) IS NOT TRUE
+);
+COMMENT ON FUNCTION mnemo._own_spouse(text[]) IS
+    'Whether one of the words is a spouse that is not somebody else''s.';
 
 CREATE FUNCTION mnemo._meant_by(
     p_words text[]
@@ -26196,14 +26240,16 @@ CREATE FUNCTION mnemo._meant_by(
 RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE
-    WHEN p_words && ARRAY['she', 'her', 'he', 'him', 'his', 'wife', 'husband', 'spous', 'fiancee',
-        'fiance', 'girlfriend', 'boyfriend', 'hubby', 'missu']::text[] THEN 'partner'
+    WHEN p_words && ARRAY['she', 'her', 'he', 'him', 'his']::text[]
+        OR p_words && mnemo._spouse_words()
+            AND (NOT p_words @> ARRAY['s'::text] OR mnemo._own_spouse(p_words))
+    THEN 'partner'
     WHEN p_words && ARRAY['i', 'me', 'my', 'mine', 'myself', 'we', 'us', 'our', 'user']::text[]
     THEN 'user' END;
 COMMENT ON FUNCTION mnemo._meant_by(text[]) IS
     'Whom words, as _terms gives them, mean that name nobody: partner for a pronoun of the third '
-    'person or a word for a spouse, that is the one subject with a name of _partner_names; user '
-    'for the first person; else NULL. NULL for NULL.';
+    'person or a word for the user''s own spouse, that is the one subject with a name of '
+    '_partner_names; user for the first person; else NULL. NULL for NULL.';
 
 CREATE FUNCTION mnemo._partner_names()
 RETURNS text[]
@@ -26431,6 +26477,8 @@ BEGIN
           ) AS p
           CROSS JOIN generate_series(0, 2) AS n(more)
          WHERE p.strength IS DISTINCT FROM -1
+           AND mnemo._is_of_another(
+                w.words[p.place - 2], w.words[p.place - 1], w.words[p.place]) IS NOT TRUE
            AND CASE n.more WHEN 0 THEN p.strength IS NULL
                ELSE mnemo._word_strengths() ->> w.words[p.place + n.more] IS DISTINCT FROM '-1' END
            AND p.place + n.more <= cardinality(w.words)
@@ -26440,7 +26488,7 @@ $fn$;
 COMMENT ON FUNCTION mnemo._phrases(text[]) IS
     'What may be a name in texts: each word, pair and three words in a row that neither begin nor '
     'end with a stop word, as _fold_name gives names; single words only where they are neither '
-    'weak nor words of conversation.';
+    'weak nor words of conversation; none that begins with a relation of somebody else.';
 
 CREATE FUNCTION mnemo._asked_names(
     p_plan jsonb,

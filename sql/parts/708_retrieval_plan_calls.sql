@@ -21,8 +21,9 @@ COMMENT ON FUNCTION mnemo.normalize_retrieval_plan(jsonb) IS
     '16 words, 5 scopes are kept; a blank hint is null; confidence is clamped to [0, 1]; times '
     'are given in UTC. Without an entity or a query left the plan needs no memory and its intent '
     'is none. Unknown fields are dropped and named in warnings, predicates without an ASCII letter '
-    'or digit too; 16 warnings are kept. NULL is refused. Errors: 22023 a wrong type, an unknown label, a time that is not ISO 8601 with its '
-    'offset from UTC, a window that ends before it begins, with the JSON path in DETAIL; 54000 '
+    'or digit too; 16 warnings are kept. NULL is refused. Errors: 22023 a wrong type, an unknown '
+    'label, a time that is not ISO 8601 with its offset from UTC, a window that ends before it '
+    'begins, with the JSON path in DETAIL; 54000 '
     'over 1,048,576 bytes, over 10,000 elements of a list, over 100,000 characters of a topic, '
     'query or warning, over 256 of any other text.';
 

@@ -53,6 +53,20 @@ RETURN string_to_array(
 COMMENT ON FUNCTION mnemo._relation_words() IS
     'English words for people by what they are to the user.';
 
+CREATE FUNCTION mnemo._is_of_another(
+    p_before text,
+    p_mark text,
+    p_word text
+)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN p_mark = 's' AND p_word = ANY (mnemo._relation_words()) AND p_before IS NOT NULL
+    AND p_before <> ALL (mnemo._stop_words());
+COMMENT ON FUNCTION mnemo._is_of_another(text, text, text) IS
+    'Whether the last of three folded words is a person by what he is to somebody named before, as '
+    'in Tom''s wife or my sister''s husband, and not to the user, as in where''s my wife or how''s '
+    'dad. NULL or false for all else.';
+
 CREATE FUNCTION mnemo._first_persons()
 RETURNS text[]
 LANGUAGE sql IMMUTABLE PARALLEL SAFE

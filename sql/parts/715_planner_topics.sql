@@ -40,7 +40,10 @@ BEGIN
             SELECT mnemo._lower(r.run), CASE r.run WHEN u.word THEN u.term ELSE r.run END,
                    cardinality(v_names) + u.place + r.place / 10000000.0
               FROM (
-                SELECT DISTINCT ON (t.term COLLATE "C") t.word, t.term, t.place
+                SELECT DISTINCT ON (t.term COLLATE "C") t.term, t.place,
+                       CASE WHEN mnemo._is_of_another(p_terms[t.place - 2], p_terms[t.place - 1],
+                            t.term) THEN p_words[t.place - 2] || '''s ' ELSE '' END || t.word
+                       AS word
                   FROM unnest(p_words, p_terms) WITH ORDINALITY AS t(word, term, place)
                  WHERE t.place <> ALL (p_taken) AND t.term <> ALL (v_parts)
                    AND t.term COLLATE "C" <> ALL (v_empty)
@@ -59,7 +62,8 @@ $fn$;
 COMMENT ON FUNCTION mnemo._planner_topics(text, text[], text[], integer[], boolean) IS
     'The topical words of a text in lower case, each once, identifiers first: all words but those '
     'of _function_words and _asking_words, those at the places p_taken, and words of more than '
-    '100 characters; nor the word user where memory knows the user as a subject (p_user).';
+    '100 characters; nor the word user where memory knows the user as a subject (p_user). Whose '
+    'relation somebody is stays with the word: tom''s wife.';
 
 CREATE FUNCTION mnemo._planner_choice(
     p_topics text[],

@@ -32,7 +32,7 @@ BEGIN
           FROM unnest(v_terms) WITH ORDINALITY AS t(word, place)
     )
     -- A name never begins with an article or a possessive, which may stand before it, nor ends with
-    -- the s of a genitive or another function word.
+    -- the s of a genitive or another function word. My sister's husband is not mine.
     SELECT 'name', w.place + w.left_out, n.last_place + w.left_out, NULL::text,
            array_to_string(v_terms[w.place + w.owned:n.last_place], ' ')
       FROM (
@@ -47,6 +47,8 @@ BEGIN
        AND v_terms[w.place + w.owned]
            NOT IN ('my', 'our', 'your', 'his', 'her', 'their', 'the', 'a', 'an', 's')
        AND (n.last_place > w.place + w.owned OR v_terms[n.last_place] <> 'user')
+       AND (w.owned = 1 OR mnemo._is_of_another(v_terms[w.place - 2], v_terms[w.place - 1],
+            v_terms[w.place]) IS NOT TRUE)
        AND (v_left_out = 0 OR w.place > 500 OR n.last_place <= 500)
     UNION ALL
     -- In scripts without spaces a name is any part of a run.

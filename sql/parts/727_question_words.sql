@@ -191,13 +191,15 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 40
 BEGIN ATOMIC
     WITH token AS MATERIALIZED (
         SELECT t.word, min(t.place) AS place, min(t.phrase) AS phrase, max(t.pair) AS pair,
+               CASE WHEN bool_and(t.others) THEN 0.72::double precision ELSE 1 END AS part,
                CASE WHEN max(t.pair) = '' THEN '1'
                WHEN min(t.phrase) IS NULL AND bool_and(t.before IS NOT NULL) THEN '0'
                WHEN right(t.word, 3) = 'ing' OR right(t.word, 2) = 'ed'
                THEN mnemo._form_strength(t.word)
                ELSE mnemo._word_strengths() ->> t.word END AS strength
           FROM (
-            SELECT u.word, u.place,
+            SELECT u.word, u.place, mnemo._is_of_another(
+                        lag(u.word, 2) OVER w, lag(u.word) OVER w, u.word) IS TRUE AS others,
                    mnemo._function_pair(
                         lag(u.word) OVER w, u.word, lead(u.word) OVER w) AS pair,
                    mnemo._related_words() ->> (u.word || ' ' || lead(u.word) OVER w) AS phrase,
@@ -207,7 +209,7 @@ BEGIN ATOMIC
           ) AS t
          GROUP BY t.word
     ), asked AS MATERIALIZED (
-        SELECT t.word, t.place, t.phrase,
+        SELECT t.word, t.place, t.phrase, t.part,
                CASE WHEN t.strength IS NULL OR t.phrase IS NOT NULL THEN 2
                ELSE t.strength::integer END AS strength,
                CASE WHEN t.strength = '0' AND t.phrase IS NULL THEN '{}'::text[]
@@ -217,16 +219,16 @@ BEGIN ATOMIC
          WHERE t.strength IS DISTINCT FROM '-1' OR t.phrase IS NOT NULL
     )
     SELECT f.place, f.word, f.strength, f.form, mnemo._hash64(f.form), max(f.factor),
-           max(f.evidence)
+           max(f.evidence * f.part)
       FROM (
         SELECT a.place, a.word, a.strength, a.word AS form, 1.0::double precision AS factor,
-               1.0::double precision AS evidence
+               1.0::double precision AS evidence, a.part
           FROM asked AS a
         UNION ALL
-        SELECT a.place, a.word, a.strength, v.form, 0.85, 0.9
+        SELECT a.place, a.word, a.strength, v.form, 0.85, 0.9, a.part
           FROM asked AS a CROSS JOIN LATERAL unnest(a.forms) AS v(form)
         UNION ALL
-        SELECT a.place, a.word, a.strength, r.form, 0.5, 0.72
+        SELECT a.place, a.word, a.strength, r.form, 0.5, 0.72, a.part
           FROM asked AS a
           CROSS JOIN LATERAL unnest(a.word || a.forms || a.phrase) WITH ORDINALITY AS v(form, place)
           CROSS JOIN LATERAL unnest(string_to_array(
@@ -242,9 +244,30 @@ COMMENT ON FUNCTION mnemo._question_terms(text) IS
     'does so only where there is no other; 0 a word of _weak_words, which never does. form: the '
     'word itself, another form of it or a related word; term: its hash. factor: what a hit of it '
     'counts in ranking (1 the word, 0.85 a form, 0.5 a related word). evidence: how far a hit '
-    'shows that the record speaks of what the word asks for (1, 0.9, 0.72). The first word of a '
+    'shows that the record speaks of what the word asks for (1, 0.9, 0.72), 0.72 of that for a '
+    'relation of somebody else, who need not be the user''s. The first word of a '
     'phrase of _related_words, such as work out, asks with the related words of the phrase, the '
     'second for nothing. No row for a text without words.';
+
+CREATE FUNCTION mnemo._spouse_words()
+RETURNS text[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ARRAY['wife', 'husband', 'spous', 'fiancee', 'fiance', 'girlfriend', 'boyfriend', 'hubby',
+    'missu']::text[];
+COMMENT ON FUNCTION mnemo._spouse_words() IS 'English words for a spouse, folded.';
+
+CREATE FUNCTION mnemo._own_spouse(
+    p_words text[]
+)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN EXISTS (
+    SELECT FROM unnest(p_words) WITH ORDINALITY AS u(word, place)
+     WHERE u.word = ANY (mnemo._spouse_words()) AND mnemo._is_of_another(
+            p_words[u.place - 2], p_words[u.place - 1], u.word) IS NOT TRUE
+);
+COMMENT ON FUNCTION mnemo._own_spouse(text[]) IS
+    'Whether one of the words is a spouse that is not somebody else''s.';
 
 CREATE FUNCTION mnemo._meant_by(
     p_words text[]
@@ -252,14 +275,16 @@ CREATE FUNCTION mnemo._meant_by(
 RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE
-    WHEN p_words && ARRAY['she', 'her', 'he', 'him', 'his', 'wife', 'husband', 'spous', 'fiancee',
-        'fiance', 'girlfriend', 'boyfriend', 'hubby', 'missu']::text[] THEN 'partner'
+    WHEN p_words && ARRAY['she', 'her', 'he', 'him', 'his']::text[]
+        OR p_words && mnemo._spouse_words()
+            AND (NOT p_words @> ARRAY['s'::text] OR mnemo._own_spouse(p_words))
+    THEN 'partner'
     WHEN p_words && ARRAY['i', 'me', 'my', 'mine', 'myself', 'we', 'us', 'our', 'user']::text[]
     THEN 'user' END;
 COMMENT ON FUNCTION mnemo._meant_by(text[]) IS
     'Whom words, as _terms gives them, mean that name nobody: partner for a pronoun of the third '
-    'person or a word for a spouse, that is the one subject with a name of _partner_names; user '
-    'for the first person; else NULL. NULL for NULL.';
+    'person or a word for the user''s own spouse, that is the one subject with a name of '
+    '_partner_names; user for the first person; else NULL. NULL for NULL.';
 
 CREATE FUNCTION mnemo._partner_names()
 RETURNS text[]

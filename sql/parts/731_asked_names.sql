@@ -112,6 +112,8 @@ BEGIN
           ) AS p
           CROSS JOIN generate_series(0, 2) AS n(more)
          WHERE p.strength IS DISTINCT FROM -1
+           AND mnemo._is_of_another(
+                w.words[p.place - 2], w.words[p.place - 1], w.words[p.place]) IS NOT TRUE
            AND CASE n.more WHEN 0 THEN p.strength IS NULL
                ELSE mnemo._word_strengths() ->> w.words[p.place + n.more] IS DISTINCT FROM '-1' END
            AND p.place + n.more <= cardinality(w.words)
@@ -121,7 +123,7 @@ $fn$;
 COMMENT ON FUNCTION mnemo._phrases(text[]) IS
     'What may be a name in texts: each word, pair and three words in a row that neither begin nor '
     'end with a stop word, as _fold_name gives names; single words only where they are neither '
-    'weak nor words of conversation.';
+    'weak nor words of conversation; none that begins with a relation of somebody else.';
 
 CREATE FUNCTION mnemo._asked_names(
     p_plan jsonb,

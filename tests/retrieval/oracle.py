@@ -85,6 +85,7 @@ class Store:
         self.rules = dict(zip(RULES, map(float, numbers.strip("()").split(",")), strict=True))
         self.strengths = self.sql("mnemo._word_strengths()")
         self.partners = self.sql("mnemo._partner_names()")
+        self.relations = set(self.sql("mnemo._relation_words()"))
         self.statistics: dict[str, tuple[Counter[int], int, float]] = {}
         for record in self.records:
             record["of"] = dict(zip(record["terms"], record["weights"], strict=True))
@@ -218,6 +219,13 @@ class Plan:
         for text in texts:
             words = self.store.sql("mnemo._fold_phrase(%s)", text).split(" ")
             for start in range(len(words)):
+                # Whose wife somebody else's wife is is no question about one's own.
+                before = words[max(start - 2, 0) : start]
+                if (
+                    len(before) == 2 and before[1] == "s" and words[start] in self.store.relations
+                    and self.store.strengths.get(before[0]) != "-1"
+                ):  # fmt: skip
+                    continue
                 for end in range(start + 1, min(start + 3, len(words)) + 1):
                     run = words[start:end]
                     strengths = [

@@ -178,6 +178,8 @@ def test_whom_words_mean(conn: psycopg.Connection) -> None:
     for text, meant in (
         ("does she like it", "partner"), ("my wife", "partner"), ("my gym", "user"),
         ("the user's gym", "user"), ("the gym", None), ("", None),
+        ("Tom's wife", None), ("my sister's husband", "user"), ("where's my wife", "partner"),
+        ("what's hubby like", "partner"), ("Tom's wife and my wife", "partner"),
     ):  # fmt: skip
         assert scalar(conn, "SELECT mnemo._meant_by(mnemo._terms(%s))", text) == meant, text
 
@@ -204,6 +206,47 @@ def test_where_somebody_lives_is_no_question_about_music(conn: psycopg.Connectio
             [question],
         ).fetchall()
         assert found[0] == (facts[place]["content"],), question
+
+
+def test_the_wife_of_somebody_else_is_not_the_users(conn: psycopg.Connection) -> None:
+    """After a possessive a relation is that of whom it names, whoever plans the question."""
+    facts = [
+        {"content": "Rhea is the wife of the user.", "kind": "relationship", "subject": "Rhea",
+         "predicate": "spouse", "entities": ["Rhea", "my wife"]},
+        {"content": "Rhea works as a glazier.", "subject": "Rhea", "predicate": "job"},
+        {"content": "Ana is a sister of the user.", "kind": "relationship", "subject": "Ana",
+         "predicate": "family", "entities": ["Ana", "my sister"]},
+        {"content": "Ines is the wife of Bruno.", "kind": "relationship", "subject": "Ines",
+         "predicate": "known people", "entities": ["Ines", "Bruno's wife"]},
+        {"content": "Ines grows dahlias.", "subject": "Ines", "predicate": "hobby"},
+    ]  # fmt: skip
+    conn.execute(
+        "SELECT mnemo.remember_many(%s, p_agent_id => 'uma')",
+        [Jsonb([{"source_type": "user_input", **fact} for fact in facts])],
+    )
+    for question, places in (
+        ("What is my wife's job?", {1}), ("What's my wife's job?", {1}),
+        ("Where's my wife working?", {1}), ("What is Tom's wife's job?", set()),
+        ("Who is Tom's wife?", set()), ("What does my brother's wife do for a job?", set()),
+        ("What does Bruno's wife grow?", {4}), ("Who is Bruno's wife?", {3}),
+    ):  # fmt: skip
+        by_hand = {
+            "turn_id": 1, "generation": 1, "intent": "ambient", "lexical_queries": [question],
+        }  # fmt: skip
+        planned = scalar(conn, "SELECT mnemo.plan_retrieval(%s, 'uma')", question)
+        for plan in (by_hand, planned):
+            found = conn.execute(
+                "SELECT content FROM mnemo.retrieve(%s, 'uma')", [Jsonb(plan)]
+            ).fetchall()
+            # Whoever is meant may be told more of.
+            assert {facts[place]["content"] for place in places} <= {row[0] for row in found}
+            if not places:
+                assert found == [], (question, plan)
+            assert places & {0, 1} or not {facts[0]["content"], facts[1]["content"]} & {
+                row[0] for row in found
+            }, (question, plan)  # fmt: skip
+    planned = scalar(conn, "SELECT mnemo.plan_retrieval('Who is Tom''s wife?', 'uma')")
+    assert planned["topics"] == ["tom", "tom's wife"]
 
 
 def test_words_of_two_senses_lead_where_the_question_means(conn: psycopg.Connection) -> None:
