@@ -25778,6 +25778,7 @@ RETURN '{
     "hous": "address apartment home", "housemate": "flatmate", "housework": "cleaning",
     "hubby": "husband married partner spous wife", "hummus": "sesame",
     "hungry": "dinner eat restaurant venue", "husband": "married partner spous wife",
+    "i order": "allergic allergy beverage diet dietary drink eat food meal restaurant",
     "icing": "bakery cake", "ill": "allergic allergy", "income": "budget money",
     "infusion": "beverage drink tea", "ingredient": "allergic allergy dinner eat food meal",
     "initiative": "project work", "insomnia": "bed sleep", "instructor": "teacher",
@@ -26016,7 +26017,7 @@ RETURN string_to_array(
     ' natural naturally near nearby nearest nearly necessarily necessary neither next nice night'
     ' nobody nod none noon normal normally note notice nowaday nowhere observe obtain obvious'
     ' obviously occasion occasionally occupy occur odd offer official oh ok okay once open'
-    ' operate opinion oppose option order ordinary organise organised organising original otherwise'
+    ' operate opinion oppose option ordinary organise organised organising original otherwise'
     ' ought outside overall overcome overdue owe pack packing participate particular'
     ' particularly pass past perfect perfectly perform perhap permanent permit personal'
     ' personally persuade pick picked piece place plain plan planned planning plead pleasant'

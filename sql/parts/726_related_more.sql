@@ -25,6 +25,7 @@ RETURN '{
     "hous": "address apartment home", "housemate": "flatmate", "housework": "cleaning",
     "hubby": "husband married partner spous wife", "hummus": "sesame",
     "hungry": "dinner eat restaurant venue", "husband": "married partner spous wife",
+    "i order": "allergic allergy beverage diet dietary drink eat food meal restaurant",
     "icing": "bakery cake", "ill": "allergic allergy", "income": "budget money",
     "infusion": "beverage drink tea", "ingredient": "allergic allergy dinner eat food meal",
     "initiative": "project work", "insomnia": "bed sleep", "instructor": "teacher",

@@ -51,7 +51,7 @@ RETURN string_to_array(
     ' natural naturally near nearby nearest nearly necessarily necessary neither next nice night'
     ' nobody nod none noon normal normally note notice nowaday nowhere observe obtain obvious'
     ' obviously occasion occasionally occupy occur odd offer official oh ok okay once open'
-    ' operate opinion oppose option order ordinary organise organised organising original otherwise'
+    ' operate opinion oppose option ordinary organise organised organising original otherwise'
     ' ought outside overall overcome overdue owe pack packing participate particular'
     ' particularly pass past perfect perfectly perform perhap permanent permit personal'
     ' personally persuade pick picked piece place plain plan planned planning plead pleasant'
