@@ -22,7 +22,7 @@ from tests.support.server import Server
 
 WRITERS = 8
 WHO = {"agent_id": "ana", "org_id": "acme"}
-GROWING = ("memory", "plan_signature", "event", "acl", "idempotency")
+GROWING = ("memory", "plan_identity", "event", "acl", "idempotency")
 _OBJECTS = """
     SELECT (SELECT count(*) FROM pg_proc WHERE pronamespace = 'mnemo'::regnamespace),
            (SELECT count(*) FROM pg_class WHERE relnamespace = 'mnemo'::regnamespace)
