@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import psycopg
 import pytest
 
+from tests.support.calls import vacuum
 from tests.support.server import Server
 
 ORG, AGENT = "acme", "ana"
@@ -159,7 +160,7 @@ def test_a_common_word_costs_no_scan_of_its_records(dsns: list[str]) -> None:
     for own in (2_200, 6_600):
         with psycopg.connect(dsns[0], autocommit=True) as conn:
             write(conn, Texts(own), [("private", ORG, "owner" + str(own))] * own)
-            conn.execute("VACUUM mnemo.term_posting")
+            vacuum(conn, "term_posting")
             measure(conn, "word1", "lexical", f"owner{own}")
             blocks[own] = [
                 measure(conn, query, "lexical", f"owner{own}").blocks

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,7 +10,7 @@ import psycopg
 import pytest
 from psycopg.types.json import Jsonb
 
-from tests.support.calls import refused, rows, scalar, value
+from tests.support.calls import refused, rows, scalar, vacuum, value
 from tests.support.records import remember, remember_plan
 from tests.support.reuse import emptied
 
@@ -181,28 +180,17 @@ def blocks(conn: psycopg.Connection, agent: str = AGENT) -> int:
     return int(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"])
 
 
-def vacuum(conn: psycopg.Connection) -> None:
-    """Every page of the table seen by all, which a snapshot elsewhere can put off."""
-    end = time.monotonic() + 60
-    whole = "SELECT relallvisible >= relpages FROM pg_class WHERE oid = 'mnemo.memory'::regclass"
-    while True:
-        conn.execute("VACUUM (ANALYZE, DISABLE_PAGE_SKIPPING) mnemo.memory")
-        if scalar(conn, whole):
-            return
-        assert time.monotonic() < end, "something keeps an old snapshot"
-
-
 def test_small_and_bounded_at_sixteen_thousand_records(db: psycopg.Connection) -> None:
     """Below 300 tokens, from the index alone, flat in what others have."""
     remember(db, "the first", agent_id="nobody", org_id=ORG)
     usual(db, 8_000, AGENT)
-    vacuum(db)
+    vacuum(db, "memory")
     alone = blocks(db)
     usual(db, 8_000, AGENT)
     for number in range(4):
         usual(db, 2_000, f"other{number}")
         usual(db, 2_000, AGENT, f"other{number}", "public")
-    vacuum(db)
+    vacuum(db, "memory")
     made = map_of(db)
     assert len(made) / 4 < 300
     assert made.startswith("about: user (8000), person0 (19")

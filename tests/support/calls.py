@@ -122,6 +122,18 @@ def wait_for_blocked(conn: psycopg.Connection, backend: int, seconds: float = 30
         assert time.monotonic() < end, f"backend {backend} never waited for a lock"
 
 
+def vacuum(conn: psycopg.Connection, table: str) -> None:
+    """Every page of a table of the schema seen by all, which a snapshot elsewhere can put off."""
+    end = time.monotonic() + 60
+    name = sql.SQL("mnemo.{}").format(sql.Identifier(table))
+    while True:
+        conn.execute(sql.SQL("VACUUM (ANALYZE, DISABLE_PAGE_SKIPPING) {}").format(name))
+        whole = "SELECT relallvisible >= relpages FROM pg_class WHERE oid = %s::regclass"
+        if scalar(conn, whole, f"mnemo.{table}"):
+            return
+        assert time.monotonic() < end, "something keeps an old snapshot"
+
+
 def wait_until(conn: psycopg.Connection, moment: Any) -> None:
     """Return once the server's clock has passed the moment."""
     assert moment is not None
