@@ -52,7 +52,7 @@ def _method(
                 kwargs["org_id"] = self.org_id
         began = perf_counter()
         answer = await self.run(build(*args, **kwargs))
-        if self._recalls is not None and isinstance(answer, PlanMatch):
+        if isinstance(answer, PlanMatch):
             await self._log_recall(answer, perf_counter() - began, kwargs)
         return answer
 

@@ -105,15 +105,16 @@ def tune(
         asked = list(read(source, report))
     if not asked:
         raise CommandError("no line has a question: a line is an object with the key query")
+    # Whether the log says of any question what answers it.
+    known = any(one.label is not None or one.plan is not None for one in asked)
     with (
         client(chosen, agent_id=agent, org_id=org) as m,
         progress("recall", len(asked), counted=True) as advance,
     ):
-        found = recalled(m, asked, guard or list(Guard), plan_context, advance)
+        found = recalled(m, asked, known, guard or list(Guard), plan_context, advance)
         now = {"similarity_threshold": m.setting("similarity_threshold", org_id=org),
                "guard": m.setting("guard", org_id=org)}  # fmt: skip
     points = sweep(found)
-    known = judged(asked)
     best = recommended(points, precision) if known else None
     if chosen.json:
         output.print_json(
@@ -126,7 +127,7 @@ def tune(
             }
         )
     else:
-        _show(asked, points, best, precision, now)
+        _show(len(asked), known, points, best, precision, now)
     if plot is not None:
         draw(points, len(asked), plot)
     if bad or (known and best is None):
@@ -191,6 +192,7 @@ def _asked(number: int, given: Any) -> Asked:
 def recalled(
     m: Mnemo,
     asked: list[Asked],
+    known: bool,
     guards: list[Guard],
     context: str | None,
     advance: Callable[[int], None],
@@ -203,7 +205,6 @@ def recalled(
             # Two labels for one text say nothing about it.
             same = labels.setdefault(one.query, one.label) == one.label
             labels[one.query] = one.label if same else None
-    known = judged(asked)
     found: dict[str, list[Found | None]] = {guard.value: [] for guard in guards}
     for one in asked:
         best = {
@@ -225,11 +226,6 @@ def recalled(
             found[guard.value].append(Found(match.similarity or 0.0, agrees))
         advance(1)
     return found
-
-
-def judged(asked: list[Asked]) -> bool:
-    """Whether the log says of any question what answers it."""
-    return any(one.label is not None or one.plan is not None for one in asked)
 
 
 def _agrees(asked: Asked, match: PlanMatch, labels: dict[str, str | None]) -> bool | None:
@@ -263,13 +259,13 @@ def recommended(points: list[Point], precision: float) -> Point | None:
 
 
 def _show(
-    asked: list[Asked],
+    total: int,
+    known: bool,
     points: list[Point],
     best: Point | None,
     precision: float,
     now: dict[str, str | None],
 ) -> None:
-    total = len(asked)
     table = output.table("guard", "threshold", "hits", "", "disagree", "precision", "")
     for one in points:
         if one.threshold * 20 % 2 and one is not best:
@@ -283,7 +279,7 @@ def _show(
     output.stdout().print(table)
     output.say(f"{total:,} questions; # hits, x hits that disagree")
     output.say(f"now: similarity_threshold {now['similarity_threshold']}, guard {now['guard']}")
-    if not judged(asked):
+    if not known:
         output.say("no label and no plan in the log: hits that guard strict refuses count as wrong,"
                    " and no threshold can be recommended")  # fmt: skip
         return
