@@ -16436,6 +16436,26 @@ $fn$;
 COMMENT ON FUNCTION mnemo._is_retired(mnemo.memory) IS
     'Whether a live plan is retired by the setting of its owner''s organisation.';
 
+CREATE FUNCTION mnemo._standing_for(
+    p_org_id text,
+    p_plan_id uuid,
+    p_standing double precision,
+    p_asking_org_id text
+)
+RETURNS TABLE (standing double precision)
+LANGUAGE sql STABLE PARALLEL SAFE ROWS 1
+BEGIN ATOMIC
+    SELECT CASE WHEN p_org_id = '*' THEN coalesce((
+               SELECT f.standing
+                 FROM mnemo.plan_fare AS f
+                WHERE f.org_id = '*' AND f.plan_id = p_plan_id
+                  AND f.reporter_org_id = p_asking_org_id), p_standing)
+           ELSE p_standing END AS standing;
+END;
+COMMENT ON FUNCTION mnemo._standing_for(text, uuid, double precision, text) IS
+    'Where a plan stands for an organisation: a global one by what that one reported on it, else '
+    'where plan_signature says (p_standing).';
+
 -- part: 606_stale.sql
 -- Staleness: a plan is stale when a chunk that it cites changed since its chunks were read.
 --
@@ -17822,14 +17842,11 @@ BEGIN
                     AND s.endurance >= p_call.retire)
     ), reached AS MATERIALIZED (
         SELECT c.org_id, c.plan_id, c.outcome_score, c.created_at, c.agrees, c.retired,
-               CASE WHEN c.org_id = '*' THEN coalesce((
-                    SELECT f.standing
-                      FROM mnemo.plan_fare AS f
-                     WHERE f.org_id = '*' AND f.plan_id = c.plan_id
-                       AND f.reporter_org_id = p_call.org_id), c.standing)
-               ELSE c.standing END AS standing,
+               f.standing,
                c.shared::double precision / (c.size + v_size - c.shared) AS similarity
           FROM candidate AS c
+          CROSS JOIN LATERAL mnemo._standing_for(
+                c.org_id, c.plan_id, c.standing, p_call.org_id) AS f
          WHERE c.shared::double precision / (c.size + v_size - c.shared) >= p_call.threshold
     ), found AS (
         SELECT e.org_id, e.plan_id, 1::double precision AS similarity, e.place,
@@ -17938,12 +17955,7 @@ BEGIN
                r.similarity
           FROM (
             SELECT s.org_id, s.plan_id, s.outcome_score, s.created_at,
-                   CASE WHEN s.org_id = '*' THEN coalesce((
-                        SELECT f.standing
-                          FROM mnemo.plan_fare AS f
-                         WHERE f.org_id = '*' AND f.plan_id = s.plan_id
-                           AND f.reporter_org_id = p_call.org_id), s.standing)
-                   ELSE s.standing END AS standing,
+                   f.standing,
                    t.shared::double precision / (s.size + v_size - t.shared) AS similarity
               FROM unnest(v_probe.keys) AS k(key)
               CROSS JOIN LATERAL mnemo._similar(
@@ -17953,6 +17965,8 @@ BEGIN
               CROSS JOIN LATERAL (
                 SELECT mnemo._shared_tokens(s.signature, p_call.signature) AS shared OFFSET 0
               ) AS t
+              CROSS JOIN LATERAL mnemo._standing_for(
+                    s.org_id, s.plan_id, s.standing, p_call.org_id) AS f
              WHERE NOT mnemo._agrees(
                     s, p_call.guard, p_meaning, p_values, p_names, p_call.signature)
                AND s.endurance >= p_call.retire
@@ -21796,12 +21810,7 @@ BEGIN
                 WHEN s.endurance < p_call.retire THEN 'retired'
                 WHEN p_call.stale = 'refuse'
                      AND mnemo._is_stale(s.org_id, s.plan_id, p_call.asked_at) THEN 'stale' END,
-           CASE WHEN s.org_id = '*' THEN coalesce((
-                SELECT f.standing
-                  FROM mnemo.plan_fare AS f
-                 WHERE f.org_id = '*' AND f.plan_id = s.plan_id
-                   AND f.reporter_org_id = p_call.org_id), s.standing)
-           ELSE s.standing END,
+           f.standing,
            s.outcome_score, s.created_at
       FROM (
         SELECT DISTINCT u.org_id, u.id, mnemo._round_score(1 - u.distance) AS similarity
@@ -21818,6 +21827,8 @@ BEGIN
       CROSS JOIN LATERAL mnemo._counts(
             s.org_id, s.plan_id, p_call.asked_at, s.audience = ANY (p_call.audiences[5:]),
             s.audience, p_call.agent_id, p_call.context)
+      CROSS JOIN LATERAL mnemo._standing_for(
+            s.org_id, s.plan_id, s.standing, p_call.org_id) AS f
      WHERE s.context IS NOT DISTINCT FROM p_call.context
        AND (s.expires_at IS NULL OR s.expires_at > p_call.asked_at);
 END
@@ -22647,12 +22658,7 @@ BEGIN
     WITH candidate AS MATERIALIZED (
         SELECT s.org_id, s.plan_id, s.signature, s.outcome_score, s.created_at,
                s.endurance < p_call.retire AS retired,
-               CASE WHEN s.org_id = '*' THEN coalesce((
-                    SELECT f.standing
-                      FROM mnemo.plan_fare AS f
-                     WHERE f.org_id = '*' AND f.plan_id = s.plan_id
-                       AND f.reporter_org_id = p_call.org_id), s.standing)
-               ELSE s.standing END AS standing,
+               f.standing,
                mnemo._agrees(s, p_call.guard, v_read.meaning, v_read.vals, v_read.names,
                    p_call.signature) AS agrees
           FROM mnemo._similar(
@@ -22661,6 +22667,8 @@ BEGIN
           CROSS JOIN LATERAL mnemo._counts(
                 s.org_id, s.plan_id, p_call.asked_at, s.audience = ANY (p_call.audiences[5:]),
                 s.audience, p_call.agent_id, p_call.context)
+          CROSS JOIN LATERAL mnemo._standing_for(
+                s.org_id, s.plan_id, s.standing, p_call.org_id) AS f
     ), scored AS (
         SELECT c.*, mnemo._jaccard(c.signature, p_call.signature) AS similarity FROM candidate AS c
     ), ranked AS (

@@ -263,3 +263,23 @@ END
 $fn$;
 COMMENT ON FUNCTION mnemo._is_retired(mnemo.memory) IS
     'Whether a live plan is retired by the setting of its owner''s organisation.';
+
+CREATE FUNCTION mnemo._standing_for(
+    p_org_id text,
+    p_plan_id uuid,
+    p_standing double precision,
+    p_asking_org_id text
+)
+RETURNS TABLE (standing double precision)
+LANGUAGE sql STABLE PARALLEL SAFE ROWS 1
+BEGIN ATOMIC
+    SELECT CASE WHEN p_org_id = '*' THEN coalesce((
+               SELECT f.standing
+                 FROM mnemo.plan_fare AS f
+                WHERE f.org_id = '*' AND f.plan_id = p_plan_id
+                  AND f.reporter_org_id = p_asking_org_id), p_standing)
+           ELSE p_standing END AS standing;
+END;
+COMMENT ON FUNCTION mnemo._standing_for(text, uuid, double precision, text) IS
+    'Where a plan stands for an organisation: a global one by what that one reported on it, else '
+    'where plan_signature says (p_standing).';

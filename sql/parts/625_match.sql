@@ -214,14 +214,11 @@ BEGIN
                     AND s.endurance >= p_call.retire)
     ), reached AS MATERIALIZED (
         SELECT c.org_id, c.plan_id, c.outcome_score, c.created_at, c.agrees, c.retired,
-               CASE WHEN c.org_id = '*' THEN coalesce((
-                    SELECT f.standing
-                      FROM mnemo.plan_fare AS f
-                     WHERE f.org_id = '*' AND f.plan_id = c.plan_id
-                       AND f.reporter_org_id = p_call.org_id), c.standing)
-               ELSE c.standing END AS standing,
+               f.standing,
                c.shared::double precision / (c.size + v_size - c.shared) AS similarity
           FROM candidate AS c
+          CROSS JOIN LATERAL mnemo._standing_for(
+                c.org_id, c.plan_id, c.standing, p_call.org_id) AS f
          WHERE c.shared::double precision / (c.size + v_size - c.shared) >= p_call.threshold
     ), found AS (
         SELECT e.org_id, e.plan_id, 1::double precision AS similarity, e.place,

@@ -44,12 +44,7 @@ BEGIN
                r.similarity
           FROM (
             SELECT s.org_id, s.plan_id, s.outcome_score, s.created_at,
-                   CASE WHEN s.org_id = '*' THEN coalesce((
-                        SELECT f.standing
-                          FROM mnemo.plan_fare AS f
-                         WHERE f.org_id = '*' AND f.plan_id = s.plan_id
-                           AND f.reporter_org_id = p_call.org_id), s.standing)
-                   ELSE s.standing END AS standing,
+                   f.standing,
                    t.shared::double precision / (s.size + v_size - t.shared) AS similarity
               FROM unnest(v_probe.keys) AS k(key)
               CROSS JOIN LATERAL mnemo._similar(
@@ -59,6 +54,8 @@ BEGIN
               CROSS JOIN LATERAL (
                 SELECT mnemo._shared_tokens(s.signature, p_call.signature) AS shared OFFSET 0
               ) AS t
+              CROSS JOIN LATERAL mnemo._standing_for(
+                    s.org_id, s.plan_id, s.standing, p_call.org_id) AS f
              WHERE NOT mnemo._agrees(
                     s, p_call.guard, p_meaning, p_values, p_names, p_call.signature)
                AND s.endurance >= p_call.retire

@@ -147,12 +147,7 @@ BEGIN
                 WHEN s.endurance < p_call.retire THEN 'retired'
                 WHEN p_call.stale = 'refuse'
                      AND mnemo._is_stale(s.org_id, s.plan_id, p_call.asked_at) THEN 'stale' END,
-           CASE WHEN s.org_id = '*' THEN coalesce((
-                SELECT f.standing
-                  FROM mnemo.plan_fare AS f
-                 WHERE f.org_id = '*' AND f.plan_id = s.plan_id
-                   AND f.reporter_org_id = p_call.org_id), s.standing)
-           ELSE s.standing END,
+           f.standing,
            s.outcome_score, s.created_at
       FROM (
         SELECT DISTINCT u.org_id, u.id, mnemo._round_score(1 - u.distance) AS similarity
@@ -169,6 +164,8 @@ BEGIN
       CROSS JOIN LATERAL mnemo._counts(
             s.org_id, s.plan_id, p_call.asked_at, s.audience = ANY (p_call.audiences[5:]),
             s.audience, p_call.agent_id, p_call.context)
+      CROSS JOIN LATERAL mnemo._standing_for(
+            s.org_id, s.plan_id, s.standing, p_call.org_id) AS f
      WHERE s.context IS NOT DISTINCT FROM p_call.context
        AND (s.expires_at IS NULL OR s.expires_at > p_call.asked_at);
 END

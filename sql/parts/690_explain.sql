@@ -29,12 +29,7 @@ BEGIN
     WITH candidate AS MATERIALIZED (
         SELECT s.org_id, s.plan_id, s.signature, s.outcome_score, s.created_at,
                s.endurance < p_call.retire AS retired,
-               CASE WHEN s.org_id = '*' THEN coalesce((
-                    SELECT f.standing
-                      FROM mnemo.plan_fare AS f
-                     WHERE f.org_id = '*' AND f.plan_id = s.plan_id
-                       AND f.reporter_org_id = p_call.org_id), s.standing)
-               ELSE s.standing END AS standing,
+               f.standing,
                mnemo._agrees(s, p_call.guard, v_read.meaning, v_read.vals, v_read.names,
                    p_call.signature) AS agrees
           FROM mnemo._similar(
@@ -43,6 +38,8 @@ BEGIN
           CROSS JOIN LATERAL mnemo._counts(
                 s.org_id, s.plan_id, p_call.asked_at, s.audience = ANY (p_call.audiences[5:]),
                 s.audience, p_call.agent_id, p_call.context)
+          CROSS JOIN LATERAL mnemo._standing_for(
+                s.org_id, s.plan_id, s.standing, p_call.org_id) AS f
     ), scored AS (
         SELECT c.*, mnemo._jaccard(c.signature, p_call.signature) AS similarity FROM candidate AS c
     ), ranked AS (
