@@ -15344,6 +15344,28 @@ COMMENT ON FUNCTION mnemo._sweep_delegations(bigint, timestamptz) IS
     'Removes at most p_limit delegations that have ended or were taken back and that nothing '
     'depends on; returns how many.';
 
+CREATE FUNCTION mnemo._stretch(
+    p_table regclass,
+    p_limit bigint,
+    OUT first tid,
+    OUT past tid
+)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_pages bigint := pg_relation_size(p_table) / current_setting('block_size')::bigint;
+    v_read bigint := 1 + p_limit / 50;
+    v_from bigint := floor(random() * greatest(v_pages - v_read + 1, 1));
+BEGIN
+    first := format('(%s,0)', v_from)::tid;
+    past := format('(%s,0)', v_from + v_read)::tid;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._stretch(regclass, bigint) IS
+    'Where to look at about p_limit rows of a table from a random page on, so that the cost does not '
+    'grow with the table.';
+
 CREATE FUNCTION mnemo._sweep_keys(
     p_limit bigint
 )
@@ -15353,18 +15375,14 @@ SET search_path = pg_catalog, mnemo, pg_temp
 SET jit = off
 AS $fn$
 DECLARE
-    -- About as many rows as p_limit, from a random page on: the cost does not grow with the table.
-    v_pages bigint := pg_relation_size('mnemo.idempotency') / current_setting('block_size')::bigint;
-    v_read bigint := 1 + p_limit / 50;
-    v_first bigint := floor(random() * greatest(v_pages - v_read + 1, 1));
+    v_stretch record := mnemo._stretch('mnemo.idempotency', p_limit);
     v_keys text[];
     v_removed bigint;
 BEGIN
     v_keys := ARRAY(
         SELECT i.ctid::text
           FROM mnemo.idempotency AS i
-         WHERE i.ctid >= format('(%s,0)', v_first)::tid
-           AND i.ctid < format('(%s,0)', v_first + v_read)::tid
+         WHERE i.ctid >= v_stretch.first AND i.ctid < v_stretch.past
            AND NOT EXISTS (
                 SELECT FROM mnemo.memory AS m
                  WHERE m.org_id = i.memory_org_id AND m.id = i.memory_id)
@@ -16878,19 +16896,14 @@ SET search_path = pg_catalog, mnemo, pg_temp
 SET jit = off
 AS $fn$
 DECLARE
-    -- As in _sweep_keys.
-    v_pages bigint :=
-        pg_relation_size('mnemo.plan_identity') / current_setting('block_size')::bigint;
-    v_read bigint := 1 + p_limit / 50;
-    v_first bigint := floor(random() * greatest(v_pages - v_read + 1, 1));
+    v_stretch record := mnemo._stretch('mnemo.plan_identity', p_limit);
     v_rows text[];
     v_removed bigint;
 BEGIN
     v_rows := ARRAY(
         SELECT i.ctid::text
           FROM mnemo.plan_identity AS i
-         WHERE i.ctid >= format('(%s,0)', v_first)::tid
-           AND i.ctid < format('(%s,0)', v_first + v_read)::tid
+         WHERE i.ctid >= v_stretch.first AND i.ctid < v_stretch.past
            AND NOT EXISTS (
                 SELECT FROM mnemo.memory AS m
                  WHERE m.org_id = i.org_id AND m.id = ANY (i.plan_ids)

@@ -135,19 +135,14 @@ SET search_path = pg_catalog, mnemo, pg_temp
 SET jit = off
 AS $fn$
 DECLARE
-    -- As in _sweep_keys.
-    v_pages bigint :=
-        pg_relation_size('mnemo.plan_identity') / current_setting('block_size')::bigint;
-    v_read bigint := 1 + p_limit / 50;
-    v_first bigint := floor(random() * greatest(v_pages - v_read + 1, 1));
+    v_stretch record := mnemo._stretch('mnemo.plan_identity', p_limit);
     v_rows text[];
     v_removed bigint;
 BEGIN
     v_rows := ARRAY(
         SELECT i.ctid::text
           FROM mnemo.plan_identity AS i
-         WHERE i.ctid >= format('(%s,0)', v_first)::tid
-           AND i.ctid < format('(%s,0)', v_first + v_read)::tid
+         WHERE i.ctid >= v_stretch.first AND i.ctid < v_stretch.past
            AND NOT EXISTS (
                 SELECT FROM mnemo.memory AS m
                  WHERE m.org_id = i.org_id AND m.id = ANY (i.plan_ids)
