@@ -217,7 +217,7 @@ def test_unused_it_starts_and_imports_nothing(pytester: pytest.Pytester) -> None
     before = set(Path("/tmp").glob("mnemo_pg-*"))
     arguments = [
         word
-        for name in ("pytest_postgresql", "asyncio", "xdist", "hypothesispytest", "anyio")
+        for name in ("pytest_postgresql", "asyncio", "xdist", "anyio")
         for word in ("-p", f"no:{name}")
     ]
     pytester.runpytest_subprocess(*arguments).assert_outcomes(passed=1)
