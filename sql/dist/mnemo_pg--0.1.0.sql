@@ -18582,7 +18582,8 @@ BEGIN
     END IF;
     p_held.content := v_best.content;
     p_held.importance := v_best.importance;
-    p_held.metadata := v_best.metadata;
+    -- Where it was promoted from is the record's own history.
+    p_held.metadata := p_held.metadata || v_best.metadata;
     p_held.source_id := v_best.source_id;
     p_held.thread_id := v_best.thread_id;
     p_held.tags := (mnemo._distinct(p_held.tags || p_new.tags))[1:101];
@@ -22457,8 +22458,8 @@ BEGIN
     )
     SELECT v_caller.org_id, mnemo._new_id(), v_caller.agent_id,
            coalesce((e.entry ->> 'asked_at')::timestamptz, now()), e.entry ->> 'reason',
-           (e.entry ->> 'plan_id')::uuid, (e.entry ->> 'similarity')::double precision,
-           (e.entry ->> 'duration_ms')::double precision
+           (e.entry ->> 'plan_id')::uuid, round((e.entry ->> 'similarity')::numeric, 17)::double precision,
+           round((e.entry ->> 'duration_ms')::numeric, 6)::double precision
       FROM jsonb_array_elements(p_recalls) AS e(entry);
     GET DIAGNOSTICS v_logged = ROW_COUNT;
     RETURN v_logged;

@@ -67,7 +67,8 @@ BEGIN
     END IF;
     p_held.content := v_best.content;
     p_held.importance := v_best.importance;
-    p_held.metadata := v_best.metadata;
+    -- Where it was promoted from is the record's own history.
+    p_held.metadata := p_held.metadata || v_best.metadata;
     p_held.source_id := v_best.source_id;
     p_held.thread_id := v_best.thread_id;
     p_held.tags := (mnemo._distinct(p_held.tags || p_new.tags))[1:101];

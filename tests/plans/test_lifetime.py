@@ -170,6 +170,11 @@ def test_a_scope_is_widened_with_its_provenance(db: psycopg.Connection) -> None:
         ("private", "shared", "ana"), ("shared", "public", "ana"),
     ]  # fmt: skip
     assert all(one["at"].endswith("Z") for one in provenance)
+    # The same plan again, with a better outcome, is another version of the same record.
+    again = plan(db, scope="public", outcome_score=1, steps=["another way"])
+    assert again == made
+    kept = scalar(db, "SELECT metadata -> 'promoted' FROM mnemo.memory WHERE id = %s", made)
+    assert kept == provenance
     assert_sound(db)
 
 

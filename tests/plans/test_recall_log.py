@@ -137,6 +137,14 @@ def test_bad_entries(db: psycopg.Connection, entry: Any, said: str) -> None:
     assert scalar(db, "SELECT count(*) FROM mnemo.recall_log") == 0
 
 
+def test_numbers_too_small_for_a_double_are_zero(db: psycopg.Connection) -> None:
+    """JSON has numbers of any size, and bad input is ours to name: these are good."""
+    entries = '[{"reason": "exact", "similarity": 1e-400, "duration_ms": 1e-320}]'
+    assert value(db, "log_recall", recalls=entries) == 1
+    logged = db.execute("SELECT similarity, duration_ms FROM mnemo.recall_log").fetchone()
+    assert logged == (0, 0)
+
+
 def test_bad_batches(db: psycopg.Connection) -> None:
     for recalls in (None, Jsonb({"reason": "exact"}), Jsonb("exact")):
         with refused("22023"):
