@@ -119,19 +119,39 @@ CREATE FUNCTION mnemo._may_fold(
 RETURNS boolean
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, mnemo, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET jit = off
 AS $fn$
 BEGIN
     -- Nobody waits: what another transaction is summing up is left to it, and what it does not see
     -- yet to the next. Under a snapshot of the whole transaction, rows that another has changed
-    -- would be an error.
-    RETURN current_setting('transaction_isolation') = 'read committed'
-        AND pg_try_advisory_xact_lock(
-            mnemo._hash64('plan reports ' || p_org_id || ' ' || p_plan_id::text));
+    -- would be an error. A lock on a row has no limit a transaction, as advisory ones have.
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        RETURN false;
+    END IF;
+    PERFORM
+       FROM mnemo.plan_signature AS s
+      WHERE s.org_id = p_org_id AND s.plan_id = p_plan_id AND s.grantee_agent_id IS NULL
+        FOR NO KEY UPDATE SKIP LOCKED;
+    IF FOUND OR EXISTS (
+        SELECT FROM mnemo.plan_signature AS s
+         WHERE s.org_id = p_org_id AND s.plan_id = p_plan_id AND s.grantee_agent_id IS NULL)
+    THEN
+        RETURN FOUND;
+    END IF;
+    -- One that is not live has no such row, and gets none while the caller holds its record.
+    PERFORM
+       FROM mnemo.memory AS m
+      WHERE m.org_id = p_org_id AND m.id = p_plan_id
+        FOR NO KEY UPDATE SKIP LOCKED;
+    RETURN FOUND;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._may_fold(text, uuid) IS
-    'Whether this transaction, until its end, is the one that sums up the reports about a plan. '
-    'Never waits.';
+    'Whether this transaction, until its end, is the one that sums up the reports about a plan whose '
+    'record it holds for key share: it locks its row of plan_signature, or its record where there '
+    'is none. Never waits.';
 
 CREATE FUNCTION mnemo._refold_plan(
     p_org_id text,

@@ -104,36 +104,49 @@ SET search_path = pg_catalog, mnemo, pg_temp
 SET enable_seqscan = off
 SET jit = off
 AS $fn$
+DECLARE
+    v_threshold double precision := mnemo._retire_threshold(p_org_id);
 BEGIN
     IF p_most = 'none' THEN
         RETURN '{}';
     END IF;
     RETURN ARRAY(
-        WITH held AS MATERIALIZED (
-            SELECT m.org_id, m.id, s.endurance, s.standing,
-                   greatest(m.created_at, m.last_accessed_at, f.last_reported_at) AS used_at
+        SELECT ROW(h.org_id, h.id)::mnemo._record_key
+          FROM (
+            SELECT m.org_id, m.id, r.retired, s.standing, u.used_at,
+                   row_number() OVER (
+                       PARTITION BY mnemo._is_failure(m)
+                       ORDER BY r.retired DESC, s.standing, u.used_at, m.id) AS place,
+                   count(*) OVER (PARTITION BY mnemo._is_failure(m)) AS held
               FROM mnemo.memory AS m
               JOIN mnemo.plan_signature AS s
                 ON s.org_id = m.org_id AND s.plan_id = m.id AND s.grantee_agent_id IS NULL
               LEFT JOIN mnemo.plan_fare AS f
                 ON f.org_id = m.org_id AND f.plan_id = m.id
                AND f.reporter_org_id = m.origin_org_id
+              CROSS JOIN LATERAL (
+                SELECT s.endurance < v_threshold AS retired OFFSET 0
+              ) AS r
+              CROSS JOIN LATERAL (
+                SELECT greatest(m.created_at, m.last_accessed_at, f.last_reported_at) AS used_at
+                OFFSET 0
+              ) AS u
              WHERE m.org_id IN (p_org_id, '*') AND m.origin_org_id = p_org_id
                AND (p_agent_id IS NULL OR m.agent_id = p_agent_id)
                AND m.deleted_at IS NULL AND m.tags @> ARRAY['__experience_plan__']
                AND mnemo._is_live(m, p_now)
-        )
-        SELECT ROW(h.org_id, h.id)::mnemo._record_key
-          FROM held AS h
-         ORDER BY h.endurance < mnemo._retire_threshold(p_org_id) DESC, h.standing, h.used_at, h.id
-         LIMIT least(p_limit, greatest((SELECT count(*) FROM held) - p_most::bigint, 0))
+          ) AS h
+         WHERE h.place <= h.held - p_most::bigint
+         ORDER BY h.retired DESC, h.standing, h.used_at, h.id
+         LIMIT p_limit
     );
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._surplus_plans(text, text, text, bigint, timestamptz) IS
     'The least valuable live plans of an agent (NULL: of an organisation) over the number p_most '
     '(none: no limit), at most p_limit: retired ones first, then by standing, then those that were '
-    'written, touched and reported on longest ago, then by id.';
+    'written, touched and reported on longest ago, then by id. Failures are counted apart, or all '
+    'of them would go before any plan.';
 
 CREATE FUNCTION mnemo._sweep_surplus(
     p_limit bigint,

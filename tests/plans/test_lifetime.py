@@ -134,6 +134,24 @@ def test_caps_count_each_owner_and_the_organisation(db: psycopg.Connection) -> N
     assert held(db) == {mine[2], bens[1], others[2]}
 
 
+def test_failures_are_counted_apart(db: psycopg.Connection) -> None:
+    """They have no score: counted together, all of them would go before any plan."""
+    plans = [plan(db, f"question {number}", scope="private") for number in range(3)]
+    failures = [
+        row(db, "remember_failure", query=f"question {number}", steps=["guess"], reason="wrong",
+            agent_id="ana", org_id=HOME)["id"]
+        for number in range(3)
+    ]  # fmt: skip
+    value(db, "configure", name="max_plans_per_agent", value="2", org_id=HOME)
+    assert evicted(db) == 2
+    assert held(db) == {*plans[1:], *failures[1:]}
+    value(db, "configure", name="max_plans_per_agent", value="none", org_id=HOME)
+    value(db, "configure", name="max_plans_per_org", value="1", org_id=HOME)
+    assert evicted(db, limit=1) == 1
+    assert evicted(db) == 1
+    assert held(db) == {plans[2], failures[2]}
+
+
 def test_a_plan_that_somebody_changes_is_left_for_the_next_sweep(db: psycopg.Connection) -> None:
     made = [plan(db, f"question {number}", scope="global") for number in range(3)]
     value(db, "configure", name="max_plans_per_org", value="1", org_id=HOME)

@@ -90,6 +90,36 @@ def test_the_next_report_counts_what_waits(db: psycopg.Connection) -> None:
     assert_sound(db)
 
 
+def test_a_transaction_may_report_on_any_number_of_plans(db: psycopg.Connection) -> None:
+    """What keeps others from summing up is no entry of the server's lock table, which can fill."""
+    made = [plan(db, f"{QUESTION} number {number}") for number in range(20)]
+    held = []
+    with db.transaction():
+        for id in made:
+            report(db, id, False, "ben")
+            held.append(scalar(db, "SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid()"))
+        with psycopg.connect(db.info.dsn, autocommit=True) as other:
+            other.execute(IMPATIENT)
+            report(other, made[0], False, "cem")
+            assert scalar(other, "SELECT count(*) FROM mnemo.plan_report WHERE NOT folded") == 1
+    assert held[-1] <= held[1]
+    report(db, made[0], True, "ben")
+    assert scalar(db, "SELECT count(*) FROM mnemo.plan_report WHERE NOT folded") == 0
+    assert_sound(db)
+
+
+def test_what_waits_is_summed_up_for_a_deleted_plan_too(db: psycopg.Connection) -> None:
+    """Else it would stand in the way of what waits for others."""
+    made = plan(db)
+    db.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+    report(db, made, False, "ben")
+    db.execute("COMMIT")
+    rows(db, "forget", ids=[made], agent_id="ana", org_id=HOME)
+    rows(db, "sweep")
+    assert scalar(db, "SELECT count(*) FROM mnemo.plan_report WHERE NOT folded") == 0
+    assert_sound(db)
+
+
 def test_nobody_folds_twice(db: psycopg.Connection) -> None:
     """Sweeps, reports and revivals beside each other: the sums are those of the reports."""
     made = [plan(db, f"{QUESTION} number {number}", scope="global") for number in range(3)]
