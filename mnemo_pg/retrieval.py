@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from enum import StrEnum
+from types import UnionType
 from typing import Any, Self, TypeVar
 
 from psycopg.types.json import Jsonb
@@ -151,11 +152,12 @@ class RetrievalPlan:
             confidence=confidence,
             intent=intent,
             entities=tuple(
-                RetrievalEntity(each) if isinstance(each, str) else each for each in entities
+                RetrievalEntity(each) if isinstance(each, str) else each
+                for each in _instances("entities", RetrievalEntity | str, entities)
             ),
             topics=_texts("topics", topics),
             predicates=_texts("predicates", predicates),
-            lexical_queries=lexical_queries,
+            lexical_queries=_texts("lexical_queries", lexical_queries),
             scopes=_labels("scopes", Kind, scopes),
             kind_filter=_labels("kind_filter", Kind, kind_filter),
             subject_hint=subject_hint,
@@ -195,9 +197,12 @@ class RetrievalPlan:
         found: dict[str, Any] = {
             "turn_id": self.turn_id,
             "generation": self.generation,
-            "confidence": self.confidence,
+            "confidence": _number(self.confidence),
             "intent": _wire.text("intent", self.intent),
-            "entities": [entity.to_jsonb() for entity in self.entities],
+            "entities": [
+                entity.to_jsonb()
+                for entity in _instances("entities", RetrievalEntity, self.entities)
+            ],
             "topics": list(self.topics),
             "predicates": list(self.predicates),
             "lexical_queries": list(self.lexical_queries),
@@ -205,7 +210,9 @@ class RetrievalPlan:
             "kind_filter": list(_texts("kind_filter", self.kind_filter)),
             "subject_hint": self.subject_hint,
             "predicate_hint": self.predicate_hint,
-            "temporal": None if self.temporal is None else self.temporal.to_jsonb(),
+            "temporal": None
+            if self.temporal is None
+            else _instance("temporal", TemporalWindow, self.temporal).to_jsonb(),
             "warnings": list(self.warnings),
         }
         for name in ("plan_id", "requires_memory", "source_transcript_hash"):
@@ -248,13 +255,35 @@ class MemoryAnswer:
 
 def plan_json(name: str, value: object) -> Jsonb:
     """A plan, or a mapping that is to become one, as a JSON object."""
-    return _wire.json_object(name, value.to_jsonb() if isinstance(value, RetrievalPlan) else value)
+    if isinstance(value, RetrievalPlan):
+        value = value.to_jsonb()
+    return _wire.jsonb(name, _instance(name, RetrievalPlan | Mapping, value))
+
+
+def _instance(name: str, wanted: type | UnionType, value: object) -> Any:
+    if not isinstance(value, wanted):
+        kinds = wanted.__args__ if isinstance(wanted, UnionType) else (wanted,)
+        one_of = " or ".join(f"a {kind.__name__}" for kind in kinds)
+        raise TypeError(f"{name} must be {one_of}, not {type(value).__name__}")
+    return value
+
+
+def _instances(name: str, wanted: type | UnionType, value: object) -> list[Any]:
+    return [
+        _instance(f"{name}[{index}]", wanted, item)
+        for index, item in enumerate(_wire.elements(name, value, "entities"))
+    ]
 
 
 def _mapping(name: str, value: object) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise TypeError(f"{name} must be a mapping, not {type(value).__name__}")
     return value
+
+
+def _number(value: float) -> float:
+    # 1 and not 1.0, as the database writes it: what it sees to be normal it does not make again.
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _optional_text(name: str, value: object) -> str | None:
@@ -282,7 +311,7 @@ def _time(name: str, value: object) -> datetime | None:
         return None
     text = _wire.text(name, value)
     try:
-        return _wire.moment(name, datetime.fromisoformat(text)).astimezone(UTC)
+        return _utc(name, datetime.fromisoformat(text))
     except ValueError:
         raise ArgumentError(
             f"{name} is not a time in ISO 8601: {text[:100]!r}",
@@ -294,7 +323,18 @@ def _time(name: str, value: object) -> datetime | None:
 def _time_text(name: str, value: datetime | None) -> str | None:
     if value is None:
         return None
-    return _wire.moment(name, value).astimezone(UTC).isoformat().replace("+00:00", "Z")
+    return _utc(name, value).isoformat().replace("+00:00", "Z")
+
+
+def _utc(name: str, value: datetime) -> datetime:
+    try:
+        return _wire.moment(name, value).astimezone(UTC)
+    except OverflowError:
+        raise ArgumentError(
+            f"{name} is outside of the years 1 to 9999 in UTC: {value.isoformat()}",
+            parameter=name,
+            hint="leave it out for a window that is open there",
+        ) from None
 
 
 _CONVERTERS: dict[str, Any] = {

@@ -23577,9 +23577,9 @@ BEGIN
     END IF;
     SELECT coalesce(array_agg(w.warning ORDER BY w.place), '{}') INTO v_warnings
       FROM (
-        SELECT a.warning, min(a.place) AS place
+        SELECT c.warning, min(a.place) AS place
           FROM (
-            SELECT mnemo._trim(left(mnemo._trim(g.warning), 200)) AS warning, g.place
+            SELECT g.warning, g.place
               FROM jsonb_array_elements_text(p_given) WITH ORDINALITY AS g(warning, place)
             UNION ALL
             SELECT 'unknown field ' || u.path || ' was dropped' AS warning,
@@ -23590,8 +23590,10 @@ BEGIN
                    || to_json(left(d.name, 100))::text, 2000000 + d.place
               FROM mnemo._nameless_predicates(p_plan) AS d
           ) AS a
-         WHERE a.warning <> ''
-         GROUP BY a.warning
+          -- Those about names too: escapes make a name of 100 characters longer than the rest.
+          CROSS JOIN LATERAL (SELECT mnemo._trim(left(mnemo._trim(a.warning), 200)) AS warning) AS c
+         WHERE c.warning <> ''
+         GROUP BY c.warning
       ) AS w;
     IF cardinality(v_warnings) > 16 THEN
         v_warnings := v_warnings[:15]
@@ -23602,7 +23604,7 @@ END
 $fn$;
 COMMENT ON FUNCTION mnemo._plan_warnings(jsonb, jsonb) IS
     'The warnings that a retrieval plan came with and those about its unknown fields and about '
-    'predicates that canonical form leaves nothing of, at most 16.';
+    'predicates that canonical form leaves nothing of: at most 16, of at most 200 characters.';
 
 -- part: 705_is_normal_plan.sql
 -- Most plans that are executed are in normal form already: mnemo.plan_retrieval and a client made

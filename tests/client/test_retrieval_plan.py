@@ -166,6 +166,31 @@ def test_search_builds_a_plan() -> None:
     assert RetrievalPlan.search("x").temporal is None
 
 
+def test_what_is_no_value_of_a_field_is_named() -> None:
+    """Also what Python would take letter by letter, or trip over later."""
+    for made, said in (
+        (lambda: RetrievalPlan.search("x", entities="Rhea"), "entities must be a list"),
+        (lambda: RetrievalPlan.search("x", entities=["a", ("b", "c")]), r"entities\[1\] must be a"),  # type: ignore[list-item]
+        (lambda: RetrievalPlan.search(["a", "b"]), r"lexical_queries\[0\] must be a str"),  # type: ignore[arg-type]
+        (lambda: RetrievalPlan(turn_id=0, generation=0, entities=["a"]).to_jsonb(),  # type: ignore[arg-type]
+         r"entities\[0\] must be a RetrievalEntity, not str"),
+        (lambda: RetrievalPlan(turn_id=0, generation=0, temporal={}).to_jsonb(),  # type: ignore[arg-type]
+         "temporal must be a TemporalWindow, not dict"),
+    ):  # fmt: skip
+        with pytest.raises(TypeError, match=said):
+            made()
+
+
+def test_times_that_utc_does_not_have_are_refused() -> None:
+    first = datetime(1, 1, 1, tzinfo=BERLIN)
+    with pytest.raises(ArgumentError, match="years 1 to 9999") as caught:
+        RetrievalPlan.search("x", after=first).to_jsonb()
+    assert caught.value.parameter == "temporal.after"
+    given = {"turn_id": 0, "generation": 0, "temporal": {"before": first.isoformat()}}
+    with pytest.raises(ArgumentError, match="years 1 to 9999"):
+        RetrievalPlan.from_jsonb(given)
+
+
 async def test_normal_plans_are_equal_to_the_databases(m: Any, db: psycopg.Connection[Any]) -> None:
     """What comes back as a plan goes out again as exactly the jsonb that the database made."""
     made = Random(7)
@@ -173,9 +198,10 @@ async def test_normal_plans_are_equal_to_the_databases(m: Any, db: psycopg.Conne
                   *(made.right() for _ in range(100))):  # fmt: skip
         plan = await m.normalize_plan(given)
         row = db.execute(
-            "SELECT mnemo.normalize_retrieval_plan(%s), mnemo.normalize_retrieval_plan(%s)"
-            " = %s::jsonb", [json.dumps(given), json.dumps(given), json.dumps(plan.to_jsonb())],
-        ).fetchone()  # fmt: skip
+            "SELECT mnemo.normalize_retrieval_plan(%s), mnemo.normalize_retrieval_plan(%s)::text"
+            " = %s::jsonb::text",
+            [json.dumps(given), json.dumps(given), json.dumps(plan.to_jsonb())],
+        ).fetchone()
         assert row == (plan.to_jsonb(), True)
         assert RetrievalPlan.from_jsonb(plan.to_jsonb()) == plan
         assert await m.normalize_plan(plan) == plan
@@ -212,7 +238,7 @@ async def test_errors_name_the_json_path(m: Any) -> None:
     assert caught.value.detail["path"] == "$.entities[0].surface"
     with pytest.raises(LimitError):
         await m.normalize_plan(RetrievalPlan.search("x" * 100_001))
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match="plan must be a RetrievalPlan or a Mapping, not str"):
         await m.normalize_plan("x")
     with pytest.raises(ArgumentError, match=r"U\+0000"):
         await m.normalize_plan(RetrievalPlan.search("a\0b"))

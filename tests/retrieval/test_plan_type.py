@@ -233,6 +233,16 @@ def test_predicates_of_which_nothing_is_left_are_named(db: psycopg.Connection) -
         assert normal(db, **plain)["warnings"] == []
 
 
+def test_warnings_about_long_names_are_normal(db: psycopg.Connection) -> None:
+    """Escapes may make a name of 100 characters six times as long."""
+    for name in ('"' * 100, "\x01" * 100, "\\" * 99 + " ", "😀" * 100, "é" * 200):
+        plan = normal(
+            db, **{name: 1}, predicates=[name, "?" * 90], entities=[{"surface": "x", name: 1}]
+        )
+        assert len(plan["warnings"]) == 4
+        assert max(map(len, plan["warnings"])) <= 200
+
+
 def test_times_are_read_alike_in_every_session(module_dsn: str, db: psycopg.Connection) -> None:
     times = {
         "2026-01-31T09:00:00Z": "2026-01-31T09:00:00Z",
