@@ -172,6 +172,7 @@ class SweepTask(StrEnum):
     TERMS = "terms"
     OUTCOMES = "outcomes"
     RECALL_LOG = "recall_log"
+    CHUNKS = "chunks"
     EVENTS = "events"
 
 

@@ -46,7 +46,7 @@ RETURN CASE p_set
     ]
     WHEN 'sweep_task' THEN ARRAY[
         'expired', 'evicted', 'purged', 'grants', 'delegations', 'idempotency_keys', 'terms',
-        'outcomes', 'recall_log', 'events'
+        'outcomes', 'recall_log', 'chunks', 'events'
     ]
     WHEN 'delegation_status' THEN ARRAY['active', 'expired', 'revoked']
     WHEN 'delegation_direction' THEN ARRAY['given', 'received']

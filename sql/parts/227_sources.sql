@@ -12,14 +12,14 @@ ALTER TABLE mnemo.chunk_state SET (fillfactor = 80);
 COMMENT ON TABLE mnemo.chunk_state IS
     'The chunks that changed: a plan that is older than the change of a chunk that it cites is '
     'stale. One row a chunk that ever changed, whatever the number of plans that cite it, and none '
-    'for the others.';
+    'for the others. Those that no plan is older than are folded into one for their source.';
 COMMENT ON COLUMN mnemo.chunk_state.org_id IS 'Organisation of the chunk, and of the plans that it makes stale.';
 COMMENT ON COLUMN mnemo.chunk_state.source IS
     'Where the id comes from, such as a table or a wiki; empty where nobody said.';
 COMMENT ON COLUMN mnemo.chunk_state.chunk_id IS
     'Id of the chunk, one of over 1,000 bytes as sha256: and its hash; empty for every chunk of the '
     'source.';
-COMMENT ON COLUMN mnemo.chunk_state.version IS 'Counts the changes, from 1.';
+COMMENT ON COLUMN mnemo.chunk_state.version IS 'Counts the changes since the row was made, from 1.';
 COMMENT ON COLUMN mnemo.chunk_state.changed_at IS
     'When the last change was reported, by the clock and not the start of the transaction.';
 

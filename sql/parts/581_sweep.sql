@@ -55,7 +55,7 @@ CREATE FUNCTION mnemo.sweep(
     p_now timestamptz DEFAULT NULL
 )
 RETURNS TABLE (rank bigint, task text, done bigint, more boolean)
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 10
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE ROWS 11
 SECURITY DEFINER
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
@@ -118,8 +118,13 @@ BEGIN
     done := mnemo._sweep_recall_log(p_limit, v_now);
     more := done >= p_limit;
     RETURN NEXT;
-    SELECT * INTO v_events FROM mnemo._sweep_events(p_limit * 10);
     rank := 10;
+    task := 'chunks';
+    done := mnemo._sweep_chunks(p_limit, least(v_now, now()));
+    more := false;
+    RETURN NEXT;
+    SELECT * INTO v_events FROM mnemo._sweep_events(p_limit * 10);
+    rank := 11;
     task := 'events';
     done := v_events.sealed;
     more := v_events.left_over > 0;
@@ -137,7 +142,9 @@ COMMENT ON FUNCTION mnemo.sweep(bigint, timestamptz) IS
     'grants that have ended (event memory_unshare), delegations that have ended or were taken back, '
     'idempotency_keys and what told plans apart without a record (random stretches in each call), terms '
     '(changes of the term statistics folded in), outcomes (reports about plans that waited, summed '
-    'up), recall_log (logged recalls older than the setting recall_log_ttl), events (sealed; ten times p_limit at most). '
+    'up), recall_log (logged recalls older than the setting recall_log_ttl), '
+    'chunks (reports of changed chunks that are older by 30 days than every plan of their organisation, '
+    'folded into one for their source; a random stretch in each call), events (sealed; ten times p_limit at most). '
     'p_limit: rows of each task, 1 to 10,000. p_now: the time to go by, NULL for the clock; delegations '
-    'go by the clock where it lies ahead. Level admin only. Errors: 42501 not an administrator; '
+    'and chunks go by the clock where it lies ahead. Level admin only. Errors: 42501 not an administrator; '
     '22023 bad p_limit or p_now; 55000 not in READ COMMITTED.';

@@ -73,11 +73,13 @@ DEFINERS = {
     "retrieval_plan_result_key", "retrieve", "explain_retrieval", "plan_retrieval", "memory_map",
     "log_recall", "_is_admin", "_is_stale_for_admin",
 }  # fmt: skip
-# What functions may set beside the path: how queries are planned, how values become text.
+# What functions may set beside the path: how queries are planned, how values become text, how long
+# they wait.
 FURTHER_SETTINGS = {
     "plan_cache_mode", "jit", "enable_seqscan", "enable_sort", "enable_bitmapscan",
     "enable_hashjoin", "enable_mergejoin",
     "extra_float_digits", "TimeZone", "DateStyle", "bytea_output",
+    "IntervalStyle", "lock_timeout",
 }  # fmt: skip
 
 
