@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 _EXTRA = frozenset({"typer", "rich"})
@@ -9,6 +10,9 @@ _EXTRA = frozenset({"typer", "rich"})
 
 def main() -> None:
     """Run the command line; the process ends with its exit code."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever started us
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
     try:
         from mnemo_pg.cli.app import run
     except ModuleNotFoundError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 from importlib.metadata import PackageNotFoundError
@@ -42,7 +43,10 @@ class _Group(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         try:
-            return super().invoke(ctx)
+            try:
+                return super().invoke(ctx)
+            finally:
+                sys.stdout.flush()
         except KeyboardInterrupt:
             raise typer.Exit(130) from None
         except BrokenPipeError:
@@ -52,6 +56,9 @@ class _Group(TyperGroup):
             if explained is None:
                 raise
             output.fail(explained[0])
+            if isinstance(error, OSError):
+                # What could not be written would be tried again when the process ends.
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(explained[1]) from error
 
 
@@ -93,6 +100,19 @@ for module in (
     vectors, plan_life, tune, demo,
 ):  # fmt: skip
     module.register(app)
+
+
+def _fill_help(commands: typer.Typer) -> None:
+    """Give every command its docstring as help, a line a paragraph: the terminal says how wide."""
+    for command in commands.registered_commands:
+        paragraphs = (inspect.getdoc(command.callback) or "").split("\n\n")
+        command.help = "\n\n".join(" ".join(each.split()) for each in paragraphs)
+    for group in commands.registered_groups:
+        if group.typer_instance is not None:
+            _fill_help(group.typer_instance)
+
+
+_fill_help(app)
 
 
 def run() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,6 +30,7 @@ from mnemo_pg.source import default_version
 
 MISS_OR_FAILURE = 1
 USAGE = 2
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 Dsn = Annotated[
     str | None,
@@ -160,6 +162,8 @@ def explain(error: Exception) -> tuple[str, int] | None:
     """What to print for an error, and the exit code; None: a fault of ours, with its traceback."""
     if isinstance(error, CommandError):
         return str(error), error.code
+    if isinstance(error, OSError) and error.errno in _FULL:
+        return f"cannot write: {error.strerror}", MISS_OR_FAILURE
     if isinstance(error, EmbeddedError):
         return str(error), MISS_OR_FAILURE
     if isinstance(error, psycopg.Error):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Annotated
+from typing import IO, Annotated, cast
 from uuid import UUID
 
 import typer
@@ -77,8 +77,11 @@ def export(
         check_version(connection)
         row = connection.execute(_ABOUT).fetchone()
         about = row[0] if row and org is None else None
-        lines = export_lines(Mnemo(connection), org_id=org, roles=roles)
-        with _written(file) as sink, _counted(about) as counted:
+        lines = cast(
+            Generator[str, None, None], export_lines(Mnemo(connection), org_id=org, roles=roles)
+        )
+        # Closed here, inside of the connection, also when nobody reads on: its transaction ends.
+        with closing(lines), _written(file) as sink, _counted(about) as counted:
             count, size = _write(lines, sink, counted)
     seconds = time.monotonic() - started
     if chosen.json:

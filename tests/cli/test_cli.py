@@ -546,6 +546,26 @@ def test_a_reader_that_goes_away_is_no_failure_to_talk_about(dsn: str, nowhere: 
     assert process.wait(timeout=60) == 1
 
 
+def test_what_cannot_be_written_is_said_in_a_line(dsn: str, nowhere: Path) -> None:
+    """A full disk, an output that is closed, a reader of an export that goes away."""
+
+    def run(command: str) -> tuple[int, str]:
+        done = subprocess.run(
+            ["sh", "-c", command.replace("mnemo-pg", f"{sys.executable} -m mnemo_pg.cli")],
+            env=environment(nowhere, MNEMO_PG_DSN=dsn, PYTHONUNBUFFERED=""), capture_output=True,
+            text=True, check=False, timeout=60,
+        )  # fmt: skip
+        return done.returncode, done.stderr
+
+    full = (1, "mnemo-pg: cannot write: No space left on device\n")
+    assert run("mnemo-pg version > /dev/full") == full
+    assert run("mnemo-pg export - > /dev/full") == full
+    assert run("mnemo-pg version >&-") == (0, "")
+    with Mnemo(dsn) as m:
+        m.remember_many([{"content": f"{number} {'x' * 1000}"} for number in range(300)])
+    assert run("mnemo-pg export - | head -n 1 > /dev/null") == (0, "")
+
+
 def test_json_of_what_the_wrapper_returns() -> None:
     odd: Any = {"bytes": b"\x01", "tuple": ("a",)}
     assert json.loads(output.as_json(odd)) == {"bytes": "01", "tuple": ["a"]}
