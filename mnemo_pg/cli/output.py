@@ -50,6 +50,11 @@ def say(text: str, *, style: str = "") -> None:
     stdout().print(Text(clean(text), style=style), soft_wrap=not sys.stdout.isatty())
 
 
+def note(text: str) -> None:
+    """What was noticed on the way, on standard error."""
+    print(f"mnemo-pg: note: {clean(text)}", file=sys.stderr)
+
+
 def fail(text: str) -> None:
     """A failure, with its remedy, on standard error."""
     print(f"mnemo-pg: {clean(text)}", file=sys.stderr)

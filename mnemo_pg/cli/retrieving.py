@@ -39,7 +39,10 @@ def retrieve(
         str | None, typer.Option(metavar="NAME", help="Hint: what of it, such as food_allergy.")
     ] = None,
     kind: Annotated[
-        list[Kind] | None, typer.Option("--kind", help="This kind only; repeat it.")
+        list[Kind] | None,
+        typer.Option(
+            "--kind", metavar="KIND", help=f"This kind only; repeat it. One of: {', '.join(Kind)}."
+        ),
     ] = None,
     since: Time = None,
     until: Time = None,
@@ -74,14 +77,18 @@ def retrieve(
         "limit": limit, "temporal": temporal, "embedding": embedding, "model": model,
     }  # fmt: skip
     with client(chosen, agent_id=agent, org_id=org) as m:
-        plan = completed(
-            m.plan_retrieval(text),
-            text,
-            subject_hint=about,
-            predicate_hint=attribute,
-            kind_filter=tuple(kind) if kind else None,
-            temporal=window(since, until),
+        plan = m.normalize_plan(
+            completed(
+                m.plan_retrieval(text),
+                text,
+                subject_hint=about,
+                predicate_hint=attribute,
+                kind_filter=tuple(kind) if kind else None,
+                temporal=window(since, until),
+            )
         )
+        for warning in plan.warnings:
+            output.note(warning.removeprefix("$."))
         compared = m.explain_retrieval(plan, **rules) if explain else []
         found = [] if explain else m.retrieve(plan, **rules)
     answered = any(one.verdict == RetrievalVerdict.RETURNED for one in compared) or bool(found)
@@ -140,22 +147,25 @@ def memory_map(
 
 def show_found(found: list[RetrievedMemory]) -> None:
     """Facts, for people."""
-    made = output.table("", "score", "memory", "about", "attribute", "kind", "valid from", "id")
+    made = output.table("", "score", "memory")
     for one in found:
-        output.row(made, one.rank, f"{one.score:.4f}", *_about(one), one.id)
+        output.row(made, one.rank, f"{one.score:.4f}", said(one, str(one.id)))
     output.stdout().print(made)
 
 
-def _about(one: RetrievedMemory | RetrievalExplanation) -> tuple[str, ...]:
+def said(one: RetrievedMemory | RetrievalExplanation, more: str) -> str:
+    """What a memory says, what it is about, and what else there is, a line each: the lines of a
+    narrow terminal are long enough for an id."""
     since = "" if one.valid_from is None else f"{one.valid_from:%Y-%m-%d}"
-    said = output.short(one.content), one.subject or "", one.predicate or "", one.kind or ""
-    return (*said, since)
+    facets = {"about": one.subject, "attribute": one.predicate, "kind": one.kind, "since": since}
+    named = ", ".join(f"{name} {value}" for name, value in facets.items() if value)
+    return "\n".join(filter(None, (output.short(one.content), named, more)))
 
 
 def show_plan(plan: RetrievalPlan) -> None:
     """What is looked for, for people: what the plan says and no more."""
     times = plan.temporal or TemporalWindow()
-    said = {
+    shown = {
         "intent": f"{plan.intent}, confidence {plan.confidence:g}",
         "names": ", ".join(" = ".join(entity.forms) for entity in plan.entities),
         "topics": ", ".join(plan.topics),
@@ -168,9 +178,8 @@ def show_plan(plan: RetrievalPlan) -> None:
         "time": times.label,
         "from": times.after,
         "before": times.before,
-        "warnings": "; ".join(plan.warnings),
     }
-    output.stdout().print(output.facts((name, value) for name, value in said.items() if value))
+    output.stdout().print(output.facts((name, value) for name, value in shown.items() if value))
 
 
 def show_compared(compared: list[RetrievalExplanation]) -> None:
@@ -178,12 +187,10 @@ def show_compared(compared: list[RetrievalExplanation]) -> None:
     if not compared:
         output.say("nothing comes near")
         return
-    made = output.table("", "score", "verdict", "memory", "about", "attribute", "because")
+    made = output.table("", "score", "verdict", "memory")
     for one in compared:
-        content, subject, predicate, _, _ = _about(one)
         score = "" if one.score is None else f"{one.score:.4f}"
-        because = parts(one.explanation)
-        output.row(made, one.rank, score, one.verdict, content, subject, predicate, because)
+        output.row(made, one.rank, score, one.verdict, said(one, parts(one.explanation)))
     output.stdout().print(made)
 
 
@@ -193,6 +200,6 @@ def parts(explanation: dict[str, Any] | None) -> str:
     rankings = sorted(
         given.get("rankings", {}).items(), key=lambda item: -item[1]["contribution"]
     )  # fmt: skip
-    said = [f"{name} rank {one['rank']}, {one['contribution']:.4f}" for name, one in rankings]
-    said += [f"{name} x{by:.3g}" for name, by in given.get("boosts", {}).items() if by != 1]
-    return "; ".join(said)
+    listed = [f"{name} rank {one['rank']}, {one['contribution']:.4f}" for name, one in rankings]
+    listed += [f"{name} x{by:.3g}" for name, by in given.get("boosts", {}).items() if by != 1]
+    return "; ".join(listed)

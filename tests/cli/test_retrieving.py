@@ -37,8 +37,8 @@ def filled(module_dsn: str) -> str:
 def retrieve(cli: Run, filled: str) -> Run:
     """The command, as agent ana."""
 
-    def run(*arguments: str) -> Done:
-        return cli("retrieve", *arguments, "--agent", "ana", "--dsn", filled)
+    def run(*arguments: str, **env: str) -> Done:
+        return cli("retrieve", *arguments, "--agent", "ana", "--dsn", filled, **env)
 
     return run
 
@@ -118,6 +118,21 @@ def test_explain_shows_plan_parts_and_near_misses(retrieve: Run) -> None:
     done = retrieve("which zebra sleeps", "--explain")
     assert done.code == 1
     assert "returned" not in done.out
+
+
+def test_an_id_stays_in_one_piece(retrieve: Run) -> None:
+    """Also in a narrow terminal: it is there to be copied."""
+    ids = [one["id"] for one in retrieve("the trip to Lisbon", "--json").json]
+    shown = retrieve("the trip to Lisbon", COLUMNS="50")
+    assert len(ids) == 2
+    assert all(id in shown.out for id in ids)
+    assert max(map(len, shown.out.splitlines())) <= 50
+
+
+def test_a_hint_of_which_nothing_is_left_says_so(retrieve: Run) -> None:
+    done = retrieve("the trip to Lisbon", "--attribute", "住所", "--json")
+    assert done.code == 0
+    assert 'predicate_hint has no ASCII letter or digit and was dropped: "住所"' in done.err
 
 
 def test_bad_options(retrieve: Run) -> None:
