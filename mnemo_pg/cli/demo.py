@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 import time
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -271,16 +274,23 @@ class _Teller:
         output.stdout().print(made)
         output.stdout().print()
         output.say("Try next:", style="bold")
-        output.say(
-            '  mnemo-pg recall-plan "employee portal: password reset, how do I do that?"'
-            f" --org {ORG} --agent helpdesk-1"
-        )
-        output.say('  mnemo-pg remember-plan "your question" --step "what you did" --score 0.9')
-        output.say(
-            '  mnemo-pg retrieve "the head of reception: call or write?" --explain'
-            f" --org {ORG} --agent helpdesk-1"
-        )
-        output.say("  mnemo-pg psql")
+        who = f"--org {ORG} --agent helpdesk-1"
+        for rest in (
+            f'recall-plan "employee portal: password reset, how do I do that?" {who}',
+            'remember-plan "your question" --step "what you did" --score 0.9',
+            f'retrieve "the head of reception: call or write?" --explain {who}',
+            "psql",
+        ):
+            output.say(f"  {program()} {rest}")
+
+
+def program() -> str:
+    """What to type for this program: its path where no search path leads to it, as in a virtual
+    environment that is not activated."""
+    beside = Path(sys.executable).with_name("mnemo-pg")
+    if shutil.which("mnemo-pg") is not None or not beside.exists():
+        return "mnemo-pg"
+    return str(beside.relative_to(Path.cwd()) if beside.is_relative_to(Path.cwd()) else beside)
 
 
 def _print_look_alike(answer: Answer) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ import psycopg
 import pytest
 
 from mnemo_pg import Mnemo, demo
+from mnemo_pg.cli.demo import program
 from tests.cli.conftest import Done
 
 Run = Callable[..., Done]
@@ -114,14 +116,31 @@ def test_a_person_sees_the_loop(cli: Run, dsn: str) -> None:
                  'refused 0.86 "Turn on dark mode in the ticketing tool": asked has off, stored'
                  " has on"):  # fmt: skip
         assert part in shown.out
-    commands = shown.out.partition("Try next:")[2].split("mnemo-pg ")[1:]
-    assert len(commands) == 4
-    retrieve = shlex.split(commands[2])
+    typed = [shlex.split(line) for line in shown.out.partition("Try next:")[2].splitlines() if line]
+    assert [Path(line[0]).name for line in typed] == ["mnemo-pg"] * 4
+    commands = [line[1:] for line in typed]
+    retrieve = commands[2]
     assert cli(*retrieve, "--dsn", dsn).code == 0
     recall = "employee portal: password reset, how do I do that?"
     assert recall in commands[0]
     assert cli("recall-plan", recall, "--org", "demo", "--agent", "helpdesk-1",
                "--dsn", dsn).code == 0  # fmt: skip
+
+
+def test_what_to_type_next_can_be_typed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Also where the virtual environment is not activated, as after make demo."""
+    programs = tmp_path / ".venv" / "bin"
+    programs.mkdir(parents=True)
+    command = programs / "mnemo-pg"
+    command.write_text("#!/bin/sh\n")
+    command.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(programs / "python"))
+    monkeypatch.setenv("PATH", str(programs))
+    assert program() == "mnemo-pg"
+    monkeypatch.setenv("PATH", "/nonexistent")
+    assert program() == str(command)
+    monkeypatch.chdir(tmp_path)
+    assert program() == ".venv/bin/mnemo-pg"
 
 
 def test_the_data_file_can_be_imported_as_it_is(cli: Run, dsn: str, tmp_path: Path) -> None:
