@@ -59,7 +59,8 @@ def _run(op: Operations, text: str) -> None:
     if connection.exec_driver_sql(_IS_EXTENSION).scalar():
         raise RuntimeError(
             "mnemo_pg is installed here with CREATE EXTENSION; update it with"
-            " ALTER EXTENSION mnemo_pg UPDATE, and mark this revision as done: alembic stamp"
+            " ALTER EXTENSION mnemo_pg UPDATE, and mark its revisions as done:"
+            " alembic stamp mnemo_pg@head"
         )
     _run_text(connection, text)
 

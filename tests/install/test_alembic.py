@@ -96,8 +96,8 @@ def test_an_extension_install_is_refused_and_can_be_stamped(
     dsn = new_database(installed["extension"])
     with pytest.raises(RuntimeError, match="ALTER EXTENSION mnemo_pg UPDATE") as caught:
         alembic(dsn, "upgrade", "head")
-    assert "alembic stamp" in str(caught.value)
-    alembic(dsn, "stamp", "head")
+    assert "alembic stamp mnemo_pg@head" in str(caught.value)
+    alembic(dsn, "stamp", "mnemo_pg@head")
     alembic(dsn, "upgrade", "head")
     assert _revisions(dsn) == ["mnemo_0001"]
     # Not even when told: DROP EXTENSION is the way there.
