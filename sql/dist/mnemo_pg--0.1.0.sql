@@ -9827,6 +9827,25 @@ BEGIN ATOMIC
 END;
 COMMENT ON FUNCTION mnemo._record(text, uuid) IS 'The record with this key, in any state.';
 
+CREATE FUNCTION mnemo._counts_delegated(
+    p_record mnemo.memory,
+    p_list bigint,
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz
+)
+RETURNS boolean
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+-- Apart, so that nobody pays for it to whom nothing is delegated.
+AS $fn$
+BEGIN
+    RETURN EXISTS (
+        SELECT FROM mnemo._delegated(p_record, p_list, p_org_id, p_agent_id, NULL, p_now));
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._counts_delegated(mnemo.memory, bigint, text, text, timestamptz) IS
+    'Whether _delegated gives a row.';
+
 CREATE FUNCTION mnemo._recallable_record(
     p_audience bigint,
     p_list bigint,
@@ -9857,9 +9876,7 @@ BEGIN ATOMIC
                   ) AS g
                  WHERE g.expires_at IS NULL OR g.expires_at > p_now
            )
-           ELSE EXISTS (
-                SELECT FROM mnemo._delegated(m, p_list, p_org_id, p_agent_id, NULL, p_now)
-           )
+           ELSE mnemo._counts_delegated(m, p_list, p_org_id, p_agent_id, p_now)
            END
     UNION ALL
     SELECT m.*
@@ -26512,6 +26529,18 @@ COMMENT ON TYPE mnemo._question IS
     'pair: whether both hints are there; subjects: whom the subject hint means; predicate: the '
     'hint.';
 
+CREATE TYPE mnemo._reach AS (
+    ids uuid[],
+    global_ids uuid[],
+    nobodys boolean[],
+    global_nobodys boolean[],
+    similarities double precision[]
+);
+COMMENT ON TYPE mnemo._reach IS
+    'Records that a plan reaches. ids, global_ids: of the organisation, and global ones; nobodys, '
+    'global_nobodys: whether each has neither subject nor entities; similarities: of the former '
+    'and then the latter to the embedding, NULL for none.';
+
 -- The numbers of slots: words by their place from 1, whom a pronoun means 9000, entities from
 -- 10001, predicates from 20001, the hints 30000, records about whom the plan means 40000, those
 -- about the user where he speaks of somebody 40001.
@@ -26975,367 +27004,241 @@ COMMENT ON FUNCTION mnemo._asked(jsonb, text, text, timestamptz, bigint[], bigin
     'What a plan in normal form asks for, in the words and names of the records that the agent may '
     'read.';
 
--- part: 733_retrieved.sql
-CREATE FUNCTION mnemo._retrieved(
-    p_plan jsonb,
+-- part: 733_reached.sql
+CREATE FUNCTION mnemo._facts(
+    p_filter mnemo._recall_filter
+)
+RETURNS mnemo._recall_filter
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ROW(NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, (p_filter).kinds,
+    (p_filter).holds_at, (p_filter).valid_since, (p_filter).valid_until)::mnemo._recall_filter;
+COMMENT ON FUNCTION mnemo._facts(mnemo._recall_filter) IS
+    'The filter, of which a plan sets the last four fields only: so the planner leaves out what '
+    'the others ask of each record.';
+
+CREATE FUNCTION mnemo._heads(
     p_asked mnemo._question,
+    p_org_id text,
+    p_audiences bigint[],
+    p_places bigint[],
+    p_cap bigint
+)
+RETURNS TABLE (slot integer, place bigint, ids uuid[], parts double precision[])
+LANGUAGE sql STABLE PARALLEL SAFE ROWS 20
+BEGIN ATOMIC
+    SELECT l.slot, a.place, e.ids, e.parts
+      FROM (
+        SELECT unnest(p_audiences) AS audience, unnest(p_places) AS place
+      ) AS a
+      CROSS JOIN (
+        SELECT unnest((p_asked).lists) AS term, unnest((p_asked).list_scores) AS score,
+               unnest((p_asked).list_slots) AS slot
+      ) AS l
+      CROSS JOIN LATERAL (
+        SELECT array_agg(h.memory_id) AS ids,
+               array_agg(mnemo._term_score(
+                    l.score, h.weight, -h.shortness, (p_asked).average_length)) AS parts
+          FROM (
+            SELECT p.weight, p.shortness, p.memory_id
+              FROM mnemo.term_posting AS p
+             WHERE p.org_id = p_org_id AND p.key = a.audience # l.term
+             ORDER BY p.weight DESC, p.shortness DESC, p.memory_id DESC
+             LIMIT p_cap
+          ) AS h
+      ) AS e
+     WHERE (a.place = 4) = (p_org_id = '*') AND e.ids IS NOT NULL;
+END;
+COMMENT ON FUNCTION mnemo._heads(mnemo._question, text, bigint[], bigint[], bigint) IS
+    'The first p_cap entries of each list that a question reads, best first, in those of the '
+    'audiences that are of the organisation (* global records), with what each entry counts.';
+
+CREATE FUNCTION mnemo._global_heads(
+    p_asked mnemo._question,
+    p_audiences bigint[],
+    p_places bigint[],
+    p_cap bigint
+)
+RETURNS TABLE (slot integer, place bigint, ids uuid[], parts double precision[])
+LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 20
+-- Apart, so that nobody pays for it where there are no global records.
+AS $fn$
+BEGIN
+    RETURN QUERY
+    SELECT h.slot, h.place, h.ids, h.parts
+      FROM mnemo._heads(p_asked, '*', p_audiences, p_places, p_cap) AS h;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._global_heads(mnemo._question, bigint[], bigint[], bigint) IS
+    '_heads of the lists of global records.';
+
+CREATE FUNCTION mnemo._timely(
+    p_reach mnemo._reach,
     p_org_id text,
     p_agent_id text,
     p_now timestamptz,
     p_filter mnemo._recall_filter,
-    p_audiences bigint[],
-    p_places bigint[],
-    p_embedding text,
-    p_model text,
-    p_limit bigint,
-    p_unfit mnemo._recall_filter,
-    p_all boolean
+    p_after timestamptz,
+    p_before timestamptz,
+    p_candidates bigint
 )
-RETURNS TABLE (
-    org_id text,
-    id uuid,
-    admitted boolean,
-    rankings text[],
-    ranks bigint[],
-    parts double precision[],
-    boosts double precision[],
-    score double precision,
-    best double precision,
-    evidence double precision
-)
-LANGUAGE plpgsql STABLE PARALLEL UNSAFE ROWS 64
+RETURNS mnemo._reach
+LANGUAGE plpgsql STABLE PARALLEL SAFE
 AS $fn$
-DECLARE
-    v_rules mnemo._retrieval_numbers := mnemo._retrieval_rules();
-    v_average double precision := p_asked.average_length;
-    v_after timestamptz := p_plan #>> '{temporal,after}';
-    v_before timestamptz := p_plan #>> '{temporal,before}';
-    v_scopes jsonb := p_plan -> 'scopes';
-    v_least double precision := CASE WHEN p_filter.kinds IS NULL THEN v_rules.least_evidence
-        ELSE v_rules.least_of_kind END;
-    -- For a longer answer more is read.
-    v_candidates bigint := greatest(v_rules.candidates, 2 * p_limit);
-    v_cap bigint := greatest(v_rules.list_cap, 2 * p_limit);
 BEGIN
-    RETURN QUERY
-    WITH head AS MATERIALIZED (
-        SELECT l.slot, a.place, a.audience, e.ids, e.parts
-          FROM unnest(p_asked.lists, p_asked.list_scores, p_asked.list_slots)
-            AS l(term, score, slot)
-          CROSS JOIN unnest(p_audiences, p_places) AS a(audience, place)
-          CROSS JOIN LATERAL (
-            SELECT array_agg(h.memory_id) AS ids,
-                   array_agg(mnemo._term_score(l.score, h.weight, -h.shortness, v_average)) AS parts
-              FROM (
-                SELECT p.weight, p.shortness, p.memory_id
-                  FROM mnemo.term_posting AS p
-                 WHERE p.org_id = p_org_id AND p.key = a.audience # l.term
-                 ORDER BY p.weight DESC, p.shortness DESC, p.memory_id DESC
-                 LIMIT v_cap
-              ) AS h
-          ) AS e
-         WHERE a.place <> 4
-        UNION ALL
-        SELECT l.slot, a.place, a.audience, e.ids, e.parts
-          FROM unnest(p_asked.lists, p_asked.list_scores, p_asked.list_slots)
-            AS l(term, score, slot)
-          CROSS JOIN unnest(p_audiences, p_places) AS a(audience, place)
-          CROSS JOIN LATERAL (
-            SELECT array_agg(h.memory_id) AS ids,
-                   array_agg(mnemo._term_score(l.score, h.weight, -h.shortness, v_average)) AS parts
-              FROM (
-                SELECT p.weight, p.shortness, p.memory_id
-                  FROM mnemo.term_posting AS p
-                 WHERE p.org_id = '*' AND p.key = a.audience # l.term
-                 ORDER BY p.weight DESC, p.shortness DESC, p.memory_id DESC
-                 LIMIT v_cap
-              ) AS h
-          ) AS e
-         WHERE a.place = 4
-    ), entry AS (
-        -- Who is not in the head of a long list may still have as much as its last entry: only
-        -- what an entry has beyond it tells records apart.
-        SELECT t.slot, t.place, t.audience, e.memory_id, greatest(e.part - t.tail, 0) AS part
-          FROM (
-            SELECT h.slot, h.place, h.audience, h.ids, h.parts,
-                   max(coalesce(h.parts[v_cap], 0)) OVER (PARTITION BY h.place, h.slot) AS tail
-              FROM head AS h
-             WHERE h.ids IS NOT NULL
-          ) AS t
-          CROSS JOIN LATERAL unnest(t.ids, t.parts) AS e(memory_id, part)
-    ), chosen AS MATERIALIZED (
-        SELECT m.org_id, m.id, m.kind, m.confidence, m.source_type, m.valid_from,
-               m.subject IS NULL AND m.entities = '{}' AS of_nobody
-          FROM (
-            SELECT e.place, e.audience, e.memory_id, mnemo._round_score(sum(e.part)) AS reach
-              FROM (
-                SELECT i.place, i.audience, i.memory_id, max(i.part) AS part
-                  FROM entry AS i
-                 GROUP BY i.place, i.audience, i.memory_id, i.slot
-              ) AS e
-             GROUP BY e.place, e.audience, e.memory_id
-             ORDER BY reach DESC, e.memory_id DESC
-          ) AS s
-          CROSS JOIN LATERAL mnemo._recallable_record(
-                s.place, s.audience, s.memory_id, p_org_id, p_agent_id, p_now, p_filter) AS m
-         WHERE p_unfit IS NULL OR NOT mnemo._passes(m, p_unfit)
-         ORDER BY s.reach DESC, s.memory_id DESC
-         LIMIT v_candidates
-    ), timely AS MATERIALIZED (
-        -- Where nothing is asked for but a time, no list of words leads to it.
-        SELECT m.org_id, m.id, m.kind, m.confidence, m.source_type, m.valid_from,
-               m.subject IS NULL AND m.entities = '{}' AS of_nobody
+    SELECT p_reach.ids || array_agg(t.id), p_reach.nobodys || array_agg(t.of_nobody)
+      INTO p_reach.ids, p_reach.nobodys
+      FROM (
+        SELECT m.id, m.subject IS NULL AND m.entities = '{}' AS of_nobody
           FROM mnemo.memory AS m
          WHERE m.org_id = p_org_id AND m.origin_org_id = p_org_id AND m.agent_id = p_agent_id
            AND m.deleted_at IS NULL AND NOT m.tags @> ARRAY['__experience_plan__']
-           AND m.created_at >= v_after AND m.valid_from >= v_after
-           AND (v_before IS NULL OR m.valid_from < v_before)
-           AND cardinality(p_asked.admits) = 0 AND p_unfit IS NULL
+           AND m.created_at >= p_after AND m.valid_from >= p_after
+           AND (p_before IS NULL OR m.valid_from < p_before)
            AND mnemo._is_live(m, p_now) AND mnemo._passes(m, p_filter)
-           AND NOT EXISTS (SELECT FROM chosen AS c WHERE c.org_id = m.org_id AND c.id = m.id)
+           AND m.id <> ALL (coalesce(p_reach.ids, '{}'))
          ORDER BY m.created_at DESC, m.id DESC
-         LIMIT v_candidates
-    ), near AS MATERIALIZED (
-        SELECT n.org_id, n.id, n.similarity
-          FROM mnemo._semantic_lane(
-                p_embedding, p_model, p_org_id, p_agent_id, p_now, p_filter, v_candidates) AS n
-         WHERE p_embedding IS NOT NULL AND p_unfit IS NULL
-    ), candidate AS MATERIALIZED (
-        SELECT c.* FROM chosen AS c
-        UNION ALL
-        SELECT t.* FROM timely AS t
-        UNION ALL
-        SELECT m.org_id, m.id, m.kind, m.confidence, m.source_type, m.valid_from,
-               m.subject IS NULL AND m.entities = '{}' AS of_nobody
-          FROM near AS n
-          CROSS JOIN LATERAL (
-            SELECT r.* FROM mnemo._record(p_org_id, n.id) AS r WHERE n.org_id <> '*'
-            UNION ALL
-            SELECT r.* FROM mnemo._record('*', n.id) AS r WHERE n.org_id = '*'
-          ) AS m
-         WHERE NOT EXISTS (SELECT FROM chosen AS c WHERE c.org_id = n.org_id AND c.id = n.id)
-           AND NOT EXISTS (SELECT FROM timely AS t WHERE t.org_id = n.org_id AND t.id = n.id)
-    ), answer AS MATERIALIZED (
-        SELECT a.term, a.slot, a.score, a.evidence
-          FROM unnest(p_asked.terms, p_asked.slots, p_asked.scores, p_asked.evidences)
-            AS a(term, slot, score, evidence)
-    ), hit AS MATERIALIZED (
-        -- 15 is the weight of a word in the least of the facets.
-        SELECT h.org_id, h.id, h.slot, bool_or(h.of_nobody) AS of_nobody, max(h.score) AS score,
-               max(h.evidence) * CASE WHEN max(h.weight) < 15 THEN v_rules.content_evidence
-                   ELSE 1 END AS evidence
-          FROM (
-            SELECT c.org_id, c.id, c.of_nobody, a.slot, a.evidence, u.weight,
-                   mnemo._term_score(a.score, u.weight, v.length, v_average) AS score
-              FROM candidate AS c
-              CROSS JOIN LATERAL (
-                SELECT t.terms, t.weights, t.length
-                  FROM mnemo.term_vector AS t
-                 WHERE t.org_id = p_org_id AND t.memory_id = c.id AND c.org_id <> '*'
-                UNION ALL
-                SELECT t.terms, t.weights, t.length
-                  FROM mnemo.term_vector AS t
-                 WHERE t.org_id = '*' AND t.memory_id = c.id AND c.org_id = '*'
-              ) AS v
-              CROSS JOIN LATERAL unnest(v.terms, v.weights) AS u(term, weight)
-              JOIN answer AS a ON a.term = u.term
-          ) AS h
-         GROUP BY h.org_id, h.id, h.slot
-    ), usage AS MATERIALIZED (
-        SELECT u.ranking, u.slot, u.factor, u.asks, u.slot = ANY (p_asked.persons) AS person,
-               count(*) FILTER (WHERE u.asks) OVER w AS asked,
-               bool_or(u.asks AND u.slot <> ALL (p_asked.persons)) OVER w AS beyond
-          FROM unnest(p_asked.rankings, p_asked.ranking_slots, p_asked.factors, p_asked.asks)
-            AS u(ranking, slot, factor, asks)
-        WINDOW w AS (PARTITION BY u.ranking)
-    ), whole AS MATERIALIZED (
-        SELECT h.org_id, h.id, bool_or(h.slot = 40000) AS own, bool_or(h.slot = 30000) AS hinted,
-               bool_or(h.slot = 40001) AS mine, bool_or(h.of_nobody) AND p_asked.of_user AS nobodys,
-               bool_or(h.slot = ANY (p_asked.persons) AND h.evidence > 0) AS named
-          FROM hit AS h
-         GROUP BY h.org_id, h.id
-    ), rated AS MATERIALIZED (
-        SELECT r.org_id, r.id, r.ranking, w.hinted,
-               mnemo._round_score(r.score * CASE
-                    WHEN r.ranking > 4 OR NOT p_asked.preferred THEN 1
-                    -- What the user has to do with somebody who is named.
-                    WHEN w.mine AND w.named THEN v_rules.own_factor * v_rules.own_factor
-                    WHEN w.own THEN v_rules.own_factor
-                    WHEN w.named OR w.nobodys THEN 1
-                    ELSE v_rules.other_factor END) AS score,
-               mnemo._round_score(r.evidence
-                    * CASE WHEN r.beyond AND NOT r.more THEN v_rules.person_alone ELSE 1 END
-                    * CASE WHEN p_asked.meant AND NOT w.own AND NOT w.named AND NOT w.nobodys
-                      THEN v_rules.other_evidence ELSE 1 END) AS evidence
-          FROM (
-            SELECT h.org_id, h.id, u.ranking, sum(h.score * u.factor) AS score,
-                   coalesce(sum(h.evidence) FILTER (WHERE u.asks), 0) / greatest(max(u.asked), 1)
-                       AS evidence,
-                   bool_or(u.beyond) AS beyond,
-                   bool_or(u.asks AND NOT u.person AND h.evidence > 0) AS more
-              FROM hit AS h
-              JOIN usage AS u ON u.slot = h.slot
-             GROUP BY h.org_id, h.id, u.ranking
-          ) AS r
-          JOIN whole AS w ON w.org_id = r.org_id AND w.id = r.id
-    ), verdict AS MATERIALIZED (
-        SELECT c.org_id, c.id, c.kind, c.confidence, c.source_type, c.valid_from, n.similarity,
-               coalesce(w.hinted, false) AS hinted, g.words, g.best, g.evidence,
-               coalesce(g.admits, false)
-               OR p_asked.pair AND coalesce(w.hinted, false)
-               OR coalesce(n.similarity >= v_rules.semantic_evidence, false)
-               OR cardinality(p_asked.admits) = 0 AND coalesce(g.entity, false) AS admitted
-          FROM candidate AS c
-          LEFT JOIN near AS n ON n.org_id = c.org_id AND n.id = c.id
-          LEFT JOIN whole AS w ON w.org_id = c.org_id AND w.id = c.id
-          LEFT JOIN (
-            SELECT r.org_id, r.id,
-                   bool_or(r.ranking = ANY (p_asked.admits) AND r.evidence >= v_least
-                       AND r.evidence >= v_rules.relative_evidence * r.most) AS admits,
-                   bool_or(r.ranking = 5) AS entity,
-                   sum(r.score) FILTER (WHERE r.ranking <= 3) AS words,
-                   max(r.score) FILTER (WHERE r.ranking <= 3) AS best,
-                   max(r.evidence) FILTER (WHERE r.ranking = ANY (p_asked.admits)) AS evidence
-              FROM (
-                SELECT s.org_id, s.id, s.ranking, s.score, s.evidence,
-                       max(s.evidence) OVER (PARTITION BY s.ranking) AS most
-                  FROM rated AS s
-              ) AS r
-             GROUP BY r.org_id, r.id
-          ) AS g ON g.org_id = c.org_id AND g.id = c.id
-    ), listed AS (
-        -- Queries that ask for nothing rank nothing.
-        SELECT r.org_id, r.id, g.ranking, r.score
-          FROM rated AS r
-          JOIN verdict AS v ON v.org_id = r.org_id AND v.id = r.id AND v.admitted
-          CROSS JOIN LATERAL (
-            SELECT r.ranking
-            UNION ALL
-            SELECT 10 + r.ranking WHERE r.hinted AND (r.ranking <= 3 OR r.ranking = 5)
-          ) AS g
-         WHERE r.score > 0 AND (r.ranking > 3 OR cardinality(p_asked.admits) > 0)
-        UNION ALL
-        SELECT v.org_id, v.id, x.ranking, x.score
-          FROM verdict AS v
-          CROSS JOIN LATERAL (VALUES
-            (7, CASE WHEN v.hinted AND p_asked.predicate IS NOT NULL THEN coalesce(v.words, 0) END),
-            (8, v.similarity),
-            (9, CASE WHEN v_scopes ? v.kind THEN coalesce(v.words, 0) END),
-            (10, CASE WHEN coalesce(v_after, v_before) IS NOT NULL
-                    AND (v.valid_from >= v_after) IS NOT FALSE
-                    AND (v.valid_from < v_before) IS NOT FALSE THEN coalesce(v.words, 0) END),
-            (18, CASE WHEN v.hinted THEN v.similarity END)
-          ) AS x(ranking, score)
-         WHERE v.admitted AND x.score IS NOT NULL
-    ), fused AS (
-        SELECT p.org_id, p.id, array_agg(p.name ORDER BY p.ranking) AS rankings,
-               array_agg(p.rank ORDER BY p.ranking) AS ranks,
-               array_agg(p.part ORDER BY p.ranking) AS parts,
-               sum(p.part ORDER BY p.ranking) AS total
-          FROM (
-            SELECT l.org_id, l.id, l.ranking, l.rank,
-                   (ARRAY['query_1', 'query_2', 'query_3', 'topics', 'entities', 'predicates',
-                        'seeded', 'semantic', 'scopes', 'time', 'query_1_hinted',
-                        'query_2_hinted', 'query_3_hinted', NULL, 'entities_hinted', NULL, NULL,
-                        'semantic_hinted'])[l.ranking] AS name,
-                   CASE WHEN l.ranking IN (8, 18) THEN v_rules.semantic_weight * (
-                        SELECT power(1 - coalesce(max(o.evidence), 0), 2)
-                          FROM verdict AS o WHERE o.admitted) ELSE 1 END
-                       / (v_rules.k + l.rank) AS part
-              FROM (
-                SELECT i.org_id, i.id, i.ranking,
-                       row_number() OVER (
-                            PARTITION BY i.ranking ORDER BY i.score DESC, i.id DESC) AS rank
-                  FROM listed AS i
-              ) AS l
-          ) AS p
-         GROUP BY p.org_id, p.id
-    )
-    SELECT r.org_id, r.id, r.admitted, r.rankings, r.ranks, r.parts, r.boosts, r.score, r.best,
-           r.evidence
-      FROM (
-        SELECT v.org_id, v.id, v.admitted, f.rankings, f.ranks, f.parts, b.boosts, v.evidence,
-               mnemo._round_score(f.total * b.boosts[1] * b.boosts[2] * b.boosts[3] * b.boosts[4])
-                   AS score,
-               coalesce(v.best, v.similarity, 0) AS best
-          FROM verdict AS v
-          LEFT JOIN fused AS f ON f.org_id = v.org_id AND f.id = v.id
-          CROSS JOIN LATERAL (
-            SELECT mnemo._boosts(v.source_type, v.confidence, v.kind, v.valid_from, p_now) AS boosts
-            OFFSET 0
-          ) AS b
-         WHERE v.admitted OR p_all
-      ) AS r
-     ORDER BY r.admitted DESC, r.score DESC, r.best DESC, r.id DESC;
+         LIMIT p_candidates
+      ) AS t;
+    RETURN p_reach;
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._retrieved(
-    jsonb, mnemo._question, text, text, timestamptz, mnemo._recall_filter, bigint[], bigint[], text,
-    text, bigint, mnemo._recall_filter, boolean
+COMMENT ON FUNCTION mnemo._timely(
+    mnemo._reach, text, text, timestamptz, mnemo._recall_filter, timestamptz, timestamptz, bigint
 ) IS
-    'The records that a plan reaches, best first: those admitted, with the rank and the part of '
-    'each ranking, the boosts and the score, then with p_all those of too little evidence. With '
-    'p_unfit only those that do not pass this filter.';
+    'The records reached and the agent''s newest that were written and became valid within a time '
+    'window: where nothing else is asked for, no list of words leads to them.';
 
--- part: 734_assembled.sql
-CREATE FUNCTION mnemo._score_explanation(
-    p_rankings text[],
-    p_ranks bigint[],
-    p_parts double precision[],
-    p_boosts double precision[],
-    p_score double precision,
-    p_best double precision,
-    p_evidence double precision,
-    p_hints jsonb
+CREATE FUNCTION mnemo._near(
+    p_reach mnemo._reach,
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz,
+    p_filter mnemo._recall_filter,
+    p_embedding text,
+    p_model text,
+    p_candidates bigint
 )
-RETURNS jsonb
-LANGUAGE plpgsql STABLE PARALLEL SAFE
--- JSON takes a number's digits from extra_float_digits, which the callers set.
+RETURNS mnemo._reach
+LANGUAGE plpgsql STABLE PARALLEL UNSAFE
 AS $fn$
+DECLARE
+    v_ids uuid[] := coalesce(p_reach.ids, '{}');
+    v_global_ids uuid[] := coalesce(p_reach.global_ids, '{}');
 BEGIN
-    RETURN (
-        SELECT jsonb_build_object(
-                   'score', p_score,
-                   'rankings', coalesce(jsonb_object_agg(r.name,
-                       jsonb_build_object('rank', r.rank, 'contribution', r.part)), '{}'),
-                   'fused', sum(r.part ORDER BY r.place),
-                   'boosts', jsonb_build_object('source', p_boosts[1], 'confidence', p_boosts[2],
-                       'doubt', p_boosts[3], 'recency', p_boosts[4]),
-                   'hints', p_hints, 'best', p_best, 'evidence', p_evidence)
-          FROM unnest(p_rankings, p_ranks, p_parts) WITH ORDINALITY AS r(name, rank, part, place)
-    );
+    WITH near AS MATERIALIZED (
+        SELECT n.id, n.similarity, n.org_id = '*' AS is_global,
+               n.id = ANY (CASE WHEN n.org_id = '*' THEN v_global_ids ELSE v_ids END) AS known
+          FROM mnemo._semantic_lane(
+                p_embedding, p_model, p_org_id, p_agent_id, p_now, p_filter, p_candidates) AS n
+    ), further AS MATERIALIZED (
+        SELECT n.id, false AS is_global, m.subject IS NULL AND m.entities = '{}' AS of_nobody
+          FROM near AS n CROSS JOIN LATERAL mnemo._record(p_org_id, n.id) AS m
+         WHERE NOT n.is_global AND NOT n.known
+        UNION ALL
+        SELECT n.id, true, m.subject IS NULL AND m.entities = '{}'
+          FROM near AS n CROSS JOIN LATERAL mnemo._record('*', n.id) AS m
+         WHERE n.is_global AND NOT n.known
+    ), own AS MATERIALIZED (
+        SELECT v_ids || ARRAY(SELECT f.id FROM further AS f WHERE NOT f.is_global) AS ids,
+               v_global_ids || ARRAY(SELECT f.id FROM further AS f WHERE f.is_global) AS global_ids
+    )
+    SELECT o.ids, o.global_ids,
+           p_reach.nobodys || ARRAY(SELECT f.of_nobody FROM further AS f WHERE NOT f.is_global),
+           p_reach.global_nobodys
+                || ARRAY(SELECT f.of_nobody FROM further AS f WHERE f.is_global),
+           ARRAY(
+                SELECT n.similarity
+                  FROM unnest(o.ids || o.global_ids) WITH ORDINALITY AS c(id, place)
+                  LEFT JOIN near AS n
+                    ON n.id = c.id AND n.is_global = (c.place > cardinality(o.ids))
+                 ORDER BY c.place)
+      INTO p_reach.ids, p_reach.global_ids, p_reach.nobodys, p_reach.global_nobodys,
+           p_reach.similarities
+      FROM own AS o;
+    RETURN p_reach;
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._score_explanation(
-    text[], bigint[], double precision[], double precision[], double precision, double precision,
-    double precision, jsonb
+COMMENT ON FUNCTION mnemo._near(
+    mnemo._reach, text, text, timestamptz, mnemo._recall_filter, text, text, bigint
 ) IS
-    'The parts of a score: it is the sum of the contributions of the rankings, fused, times each '
-    'of the boosts.';
+    'The records reached and those nearest to an embedding, with their similarities.';
 
-CREATE FUNCTION mnemo._hints_of(
+CREATE FUNCTION mnemo._reached(
     p_asked mnemo._question,
-    p_subject text,
-    p_predicate text
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz,
+    p_audiences bigint[],
+    p_places bigint[],
+    p_filter mnemo._recall_filter,
+    p_unfit boolean,
+    p_limit bigint
 )
-RETURNS jsonb
-LANGUAGE sql STABLE PARALLEL SAFE
-RETURN jsonb_build_object(
-    'subject', coalesce(mnemo._fold_name(p_subject) = ANY ((p_asked).subjects), false),
-    'predicate', coalesce(p_predicate = (p_asked).predicate, false)
-);
-COMMENT ON FUNCTION mnemo._hints_of(mnemo._question, text, text) IS
-    'Which hints of a plan a record with this subject and predicate matches.';
+RETURNS mnemo._reach
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+AS $fn$
+DECLARE
+    v_reach mnemo._reach;
+    -- For a longer answer more is read.
+    v_candidates bigint := greatest((mnemo._retrieval_rules()).candidates, 2 * p_limit);
+    v_cap bigint := greatest((mnemo._retrieval_rules()).list_cap, 2 * p_limit);
+BEGIN
+    SELECT array_agg(c.id) FILTER (WHERE NOT c.is_global),
+           array_agg(c.id) FILTER (WHERE c.is_global),
+           array_agg(c.of_nobody) FILTER (WHERE NOT c.is_global),
+           array_agg(c.of_nobody) FILTER (WHERE c.is_global)
+      INTO v_reach.ids, v_reach.global_ids, v_reach.nobodys, v_reach.global_nobodys
+      FROM (
+        SELECT m.id, m.org_id = '*' AS is_global,
+               m.subject IS NULL AND m.entities = '{}' AS of_nobody
+          FROM (
+            SELECT e.place, e.memory_id, mnemo._round_score(sum(e.part)) AS reach
+              FROM (
+                -- Who is not in the head of a long list may still have as much as its last entry:
+                -- only what an entry has beyond it tells records apart.
+                SELECT i.place, i.memory_id, greatest(max(i.part) - max(i.tail), 0) AS part
+                  FROM (
+                    SELECT h.slot, h.place, unnest(h.ids) AS memory_id, unnest(h.parts) AS part,
+                           h.tail
+                      FROM (
+                        SELECT g.slot, g.place, g.ids, g.parts,
+                               max(coalesce(g.parts[v_cap], 0))
+                                    OVER (PARTITION BY g.place, g.slot) AS tail
+                          FROM (
+                            SELECT o.slot, o.place, o.ids, o.parts
+                              FROM mnemo._heads(
+                                    p_asked, p_org_id, p_audiences, p_places, v_cap) AS o
+                            UNION ALL
+                            SELECT o.slot, o.place, o.ids, o.parts
+                              FROM mnemo._global_heads(
+                                    p_asked, p_audiences, p_places, v_cap) AS o
+                             WHERE 4 = ANY (p_places)
+                          ) AS g
+                      ) AS h
+                  ) AS i
+                 GROUP BY i.place, i.memory_id, i.slot
+              ) AS e
+             GROUP BY e.place, e.memory_id
+             ORDER BY reach DESC, e.memory_id DESC
+          ) AS s
+          CROSS JOIN LATERAL mnemo._recallable_record(
+                s.place, p_audiences[array_position(p_places, s.place)], s.memory_id, p_org_id,
+                p_agent_id, p_now, NULL) AS m
+         WHERE mnemo._passes(m, mnemo._facts(p_filter)) <> p_unfit
+         ORDER BY s.reach DESC, s.memory_id DESC
+         LIMIT v_candidates
+      ) AS c;
+    RETURN v_reach;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._reached(
+    mnemo._question, text, text, timestamptz, bigint[], bigint[], mnemo._recall_filter, boolean,
+    bigint
+) IS
+    'The records of the lists of a question that score highest in them, of those that the agent may '
+    'read and that pass the filter, with p_unfit of those that do not.';
 
-CREATE FUNCTION mnemo._tokens(
-    p_content text
-)
-RETURNS bigint
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN (char_length(p_content) + 3) / 4;
-COMMENT ON FUNCTION mnemo._tokens(text) IS
-    'About how many tokens of a language model a text is: a quarter of its characters, rounded up.';
-
+-- part: 734_scored.sql
 CREATE FUNCTION mnemo._unfit_verdict(
     p_record mnemo.memory,
     p_filter mnemo._recall_filter
@@ -27352,8 +27255,333 @@ RETURN CASE
 COMMENT ON FUNCTION mnemo._unfit_verdict(mnemo.memory, mnemo._recall_filter) IS
     'Why a record that does not pass the filter of a plan does not, the first reason.';
 
+CREATE FUNCTION mnemo._vectors(
+    p_reach mnemo._reach,
+    p_org_id text
+)
+RETURNS TABLE (n integer, terms bigint[], weights integer[], length integer)
+LANGUAGE sql STABLE PARALLEL SAFE ROWS 40
+-- The fences keep these look-ups by key.
+BEGIN ATOMIC
+    SELECT c.n, v.terms, v.weights, v.length
+      FROM (
+        SELECT generate_subscripts((p_reach).ids, 1) AS n, unnest((p_reach).ids) AS id
+      ) AS c
+      CROSS JOIN LATERAL (
+        SELECT t.terms, t.weights, t.length
+          FROM mnemo.term_vector AS t
+         WHERE t.org_id = p_org_id AND t.memory_id = c.id
+        OFFSET 0
+      ) AS v
+    UNION ALL
+    SELECT coalesce(cardinality((p_reach).ids), 0) + c.n, v.terms, v.weights, v.length
+      FROM (
+        SELECT generate_subscripts((p_reach).global_ids, 1) AS n,
+               unnest((p_reach).global_ids) AS id
+      ) AS c
+      CROSS JOIN LATERAL (
+        SELECT t.terms, t.weights, t.length
+          FROM mnemo.term_vector AS t
+         WHERE t.org_id = '*' AND t.memory_id = c.id
+        OFFSET 0
+      ) AS v;
+END;
+COMMENT ON FUNCTION mnemo._vectors(mnemo._reach, text) IS
+    'The terms of the records reached, by their place.';
+
+CREATE FUNCTION mnemo._hits(
+    p_asked mnemo._question,
+    p_reach mnemo._reach,
+    p_org_id text
+)
+RETURNS TABLE (n integer, slot integer, score double precision, evidence double precision)
+LANGUAGE sql STABLE PARALLEL SAFE ROWS 100
+BEGIN ATOMIC
+    -- 15 is the weight of a word in the least of the facets.
+    SELECT h.n, h.slot, max(h.score), max(h.evidence) * CASE WHEN max(h.weight) < 15
+           THEN (mnemo._retrieval_rules()).content_evidence ELSE 1 END
+      FROM (
+        SELECT v.n, a.slot, a.evidence, v.weight,
+               mnemo._term_score(a.score, v.weight, v.length, (p_asked).average_length) AS score
+          FROM (
+            SELECT t.n, t.length, unnest(t.terms) AS term, unnest(t.weights) AS weight
+              FROM mnemo._vectors(p_reach, p_org_id) AS t
+          ) AS v
+          JOIN (
+            SELECT unnest((p_asked).terms) AS term, unnest((p_asked).slots) AS slot,
+                   unnest((p_asked).scores) AS score, unnest((p_asked).evidences) AS evidence
+          ) AS a ON a.term = v.term
+      ) AS h
+     GROUP BY h.n, h.slot;
+END;
+COMMENT ON FUNCTION mnemo._hits(mnemo._question, mnemo._reach, text) IS
+    'What the records reached, by their place, have of each slot: the best score and evidence of '
+    'its terms.';
+
+CREATE FUNCTION mnemo._records(
+    p_reach mnemo._reach,
+    p_org_id text,
+    p_n integer
+)
+RETURNS SETOF mnemo.memory
+LANGUAGE sql STABLE PARALLEL SAFE ROWS 1
+BEGIN ATOMIC
+    SELECT m.*
+      FROM mnemo._record(p_org_id, (p_reach).ids[p_n]) AS m
+     WHERE p_n <= cardinality((p_reach).ids)
+    UNION ALL
+    SELECT m.*
+      FROM mnemo._record('*', (p_reach).global_ids[
+            p_n - coalesce(cardinality((p_reach).ids), 0)]) AS m
+     WHERE p_n > coalesce(cardinality((p_reach).ids), 0);
+END;
+COMMENT ON FUNCTION mnemo._records(mnemo._reach, text, integer) IS
+    'The record at a place of those reached.';
+
+CREATE FUNCTION mnemo._scored(
+    p_plan jsonb,
+    p_asked mnemo._question,
+    p_reach mnemo._reach,
+    p_org_id text,
+    p_now timestamptz,
+    p_after timestamptz,
+    p_before timestamptz,
+    p_filter mnemo._recall_filter,
+    p_unfit boolean,
+    p_all boolean
+)
+RETURNS TABLE (
+    id uuid,
+    content text,
+    kind text,
+    subject text,
+    predicate text,
+    entities text[],
+    valid_from timestamptz,
+    unfit text,
+    admitted boolean,
+    rankings jsonb,
+    fused double precision,
+    boosts double precision[],
+    score double precision,
+    best double precision,
+    evidence double precision
+)
+LANGUAGE sql STABLE PARALLEL SAFE ROWS 10
+BEGIN ATOMIC
+    WITH hit AS MATERIALIZED (
+        SELECT h.n, h.slot, h.score, h.evidence FROM mnemo._hits(p_asked, p_reach, p_org_id) AS h
+    ), usage AS MATERIALIZED (
+        SELECT u.ranking, u.slot, u.factor, u.asks, u.slot = ANY ((p_asked).persons) AS person,
+               count(*) FILTER (WHERE u.asks) OVER w AS asked,
+               bool_or(u.asks AND u.slot <> ALL ((p_asked).persons)) OVER w AS beyond
+          FROM (
+            SELECT unnest((p_asked).rankings) AS ranking, unnest((p_asked).ranking_slots) AS slot,
+                   unnest((p_asked).factors) AS factor, unnest((p_asked).asks) AS asks
+          ) AS u
+        WINDOW w AS (PARTITION BY u.ranking)
+    ), whole AS MATERIALIZED (
+        SELECT h.n, bool_or(h.slot = 40000) AS own, bool_or(h.slot = 30000) AS hinted,
+               bool_or(h.slot = 40001) AS mine,
+               ((p_reach).nobodys || (p_reach).global_nobodys)[h.n] AND (p_asked).of_user
+                   AS nobodys,
+               bool_or(h.slot = ANY ((p_asked).persons) AND h.evidence > 0) AS named
+          FROM hit AS h
+         GROUP BY h.n
+    ), rated AS MATERIALIZED (
+        SELECT r.n, r.ranking, w.hinted,
+               mnemo._round_score(r.score * CASE
+                    WHEN r.ranking > 4 OR NOT (p_asked).preferred THEN 1
+                    -- What the user has to do with somebody who is named.
+                    WHEN w.mine AND w.named THEN (mnemo._retrieval_rules()).own_factor
+                        * (mnemo._retrieval_rules()).own_factor
+                    WHEN w.own THEN (mnemo._retrieval_rules()).own_factor
+                    WHEN w.named OR w.nobodys THEN 1
+                    ELSE (mnemo._retrieval_rules()).other_factor END) AS score,
+               mnemo._round_score(r.evidence
+                    * CASE WHEN r.beyond AND NOT r.more
+                      THEN (mnemo._retrieval_rules()).person_alone ELSE 1 END
+                    * CASE WHEN (p_asked).meant AND NOT w.own AND NOT w.named AND NOT w.nobodys
+                      THEN (mnemo._retrieval_rules()).other_evidence ELSE 1 END) AS evidence
+          FROM (
+            SELECT h.n, u.ranking, sum(h.score * u.factor) AS score,
+                   coalesce(sum(h.evidence) FILTER (WHERE u.asks), 0) / greatest(max(u.asked), 1)
+                       AS evidence,
+                   bool_or(u.beyond) AS beyond,
+                   bool_or(u.asks AND NOT u.person AND h.evidence > 0) AS more
+              FROM hit AS h
+              JOIN usage AS u ON u.slot = h.slot
+             GROUP BY h.n, u.ranking
+          ) AS r
+          JOIN whole AS w ON w.n = r.n
+    ), most AS MATERIALIZED (
+        SELECT ARRAY[
+                max(r.evidence) FILTER (WHERE r.ranking = 1),
+                max(r.evidence) FILTER (WHERE r.ranking = 2),
+                max(r.evidence) FILTER (WHERE r.ranking = 3)] AS evidences
+          FROM rated AS r
+    ), verdict AS MATERIALIZED (
+        SELECT c.n, c.similarity, coalesce(w.hinted, false) AS hinted, g.words, g.best, g.evidence,
+               coalesce(g.admits, false)
+               OR (p_asked).pair AND coalesce(w.hinted, false)
+               OR coalesce(
+                    c.similarity >= (mnemo._retrieval_rules()).semantic_evidence, false)
+               OR cardinality((p_asked).admits) = 0 AND coalesce(g.entity, false) AS admitted
+          FROM (
+            SELECT generate_series(1, coalesce(cardinality((p_reach).ids), 0)
+                        + coalesce(cardinality((p_reach).global_ids), 0)) AS n,
+                   unnest((p_reach).similarities) AS similarity
+          ) AS c
+          LEFT JOIN whole AS w ON w.n = c.n
+          LEFT JOIN (
+            SELECT r.n,
+                   bool_or(r.ranking = ANY ((p_asked).admits) AND r.evidence >=
+                           CASE WHEN p_unfit OR (p_filter).kinds IS NULL
+                           THEN (mnemo._retrieval_rules()).least_evidence
+                           ELSE (mnemo._retrieval_rules()).least_of_kind END
+                       AND r.evidence >= (mnemo._retrieval_rules()).relative_evidence
+                           * (SELECT m.evidences FROM most AS m)[r.ranking]) AS admits,
+                   bool_or(r.ranking = 5) AS entity,
+                   sum(r.score) FILTER (WHERE r.ranking <= 3) AS words,
+                   max(r.score) FILTER (WHERE r.ranking <= 3) AS best,
+                   max(r.evidence) FILTER (WHERE r.ranking = ANY ((p_asked).admits)) AS evidence
+              FROM rated AS r
+             GROUP BY r.n
+          ) AS g ON g.n = c.n
+    ), kept AS MATERIALIZED (
+        SELECT v.n, v.similarity, v.hinted, v.words, v.best, v.evidence, v.admitted, m.id, m.content,
+               m.kind, m.subject, m.predicate, m.entities, m.valid_from,
+               CASE WHEN p_unfit THEN mnemo._unfit_verdict(m, p_filter) END AS unfit,
+               mnemo._boosts(m.source_type, m.confidence, m.kind, m.valid_from, p_now) AS boosts
+          FROM verdict AS v
+          CROSS JOIN LATERAL mnemo._records(p_reach, p_org_id, v.n) AS m
+         WHERE v.admitted OR p_all
+    ), listed AS (
+        -- Queries that ask for nothing rank nothing.
+        SELECT r.n, v.id, g.ranking, r.score
+          FROM rated AS r
+          JOIN kept AS v ON v.n = r.n AND v.admitted
+          CROSS JOIN LATERAL (
+            SELECT r.ranking
+            UNION ALL
+            SELECT 10 + r.ranking WHERE r.hinted AND (r.ranking <= 3 OR r.ranking = 5)
+          ) AS g
+         WHERE r.score > 0 AND (r.ranking > 3 OR cardinality((p_asked).admits) > 0)
+        UNION ALL
+        SELECT v.n, v.id, x.ranking, x.score
+          FROM kept AS v
+          CROSS JOIN LATERAL (VALUES
+            (7, CASE WHEN v.hinted AND (p_asked).predicate IS NOT NULL
+                THEN coalesce(v.words, 0) END),
+            (8, v.similarity),
+            (9, CASE WHEN (p_plan -> 'scopes') ? v.kind THEN coalesce(v.words, 0) END),
+            (10, CASE WHEN coalesce(p_after, p_before) IS NOT NULL
+                    AND (v.valid_from >= p_after) IS NOT FALSE
+                    AND (v.valid_from < p_before) IS NOT FALSE THEN coalesce(v.words, 0) END),
+            (18, CASE WHEN v.hinted THEN v.similarity END)
+          ) AS x(ranking, score)
+         WHERE v.admitted AND x.score IS NOT NULL
+    ), fused AS (
+        SELECT p.n, sum(p.part ORDER BY p.ranking) AS total,
+               jsonb_object_agg(p.name, jsonb_build_object(
+                    'rank', p.rank, 'contribution', p.part)) AS rankings
+          FROM (
+            SELECT l.n, l.ranking, l.rank,
+                   (ARRAY['query_1', 'query_2', 'query_3', 'topics', 'entities', 'predicates',
+                        'seeded', 'semantic', 'scopes', 'time', 'query_1_hinted',
+                        'query_2_hinted', 'query_3_hinted', NULL, 'entities_hinted', NULL, NULL,
+                        'semantic_hinted'])[l.ranking] AS name,
+                   CASE WHEN l.ranking IN (8, 18) THEN (mnemo._retrieval_rules()).semantic_weight
+                        * (
+                        SELECT power(1 - coalesce(max(o.evidence), 0), 2)
+                          FROM verdict AS o WHERE o.admitted) ELSE 1 END
+                       / ((mnemo._retrieval_rules()).k + l.rank) AS part
+              FROM (
+                SELECT i.n, i.ranking,
+                       row_number() OVER (
+                            PARTITION BY i.ranking ORDER BY i.score DESC, i.id DESC) AS rank
+                  FROM listed AS i
+              ) AS l
+          ) AS p
+         GROUP BY p.n
+    )
+    SELECT r.id, r.content, r.kind, r.subject, r.predicate, r.entities, r.valid_from, r.unfit,
+           r.admitted, r.rankings, r.total, r.boosts, r.score, r.best, r.evidence
+      FROM (
+        SELECT v.id, v.content, v.kind, v.subject, v.predicate, v.entities, v.valid_from, v.unfit,
+               v.admitted, f.rankings, f.total, v.boosts, v.evidence,
+               mnemo._round_score(
+                    f.total * v.boosts[1] * v.boosts[2] * v.boosts[3] * v.boosts[4]) AS score,
+               coalesce(v.best, v.similarity, 0) AS best
+          FROM kept AS v
+          LEFT JOIN fused AS f ON f.n = v.n
+      ) AS r
+     ORDER BY r.admitted DESC, r.score DESC, r.best DESC, r.id DESC;
+END;
+COMMENT ON FUNCTION mnemo._scored(
+    jsonb, mnemo._question, mnemo._reach, text, timestamptz, timestamptz, timestamptz,
+    mnemo._recall_filter, boolean, boolean
+) IS
+    'The records reached that a plan admits, best first, with the rank and the part of each '
+    'ranking, their sum, the boosts and the score; then with p_all those of too little evidence. '
+    'With p_unfit: that do not pass the filter, and why.';
+
+-- part: 735_assembled.sql
+CREATE FUNCTION mnemo._score_explanation(
+    p_score double precision,
+    p_rankings jsonb,
+    p_fused double precision,
+    p_boosts double precision[],
+    p_hints jsonb,
+    p_best double precision,
+    p_evidence double precision
+)
+RETURNS jsonb
+LANGUAGE sql STABLE PARALLEL SAFE
+-- JSON takes a number's digits from extra_float_digits, which the callers set.
+RETURN jsonb_build_object(
+    'score', p_score, 'rankings', coalesce(p_rankings, '{}'), 'fused', p_fused,
+    'boosts', jsonb_build_object('source', p_boosts[1], 'confidence', p_boosts[2],
+        'doubt', p_boosts[3], 'recency', p_boosts[4]),
+    'hints', p_hints, 'best', p_best, 'evidence', p_evidence
+);
+COMMENT ON FUNCTION mnemo._score_explanation(
+    double precision, jsonb, double precision, double precision[], jsonb, double precision,
+    double precision
+) IS
+    'The parts of a score: it is the sum of the contributions of the rankings, fused, times each '
+    'of the boosts.';
+
+CREATE FUNCTION mnemo._hints_of(
+    p_asked mnemo._question,
+    p_subject text,
+    p_predicate text
+)
+RETURNS jsonb
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN jsonb_build_object(
+    'subject', CASE WHEN (p_asked).subjects <> '{}'
+        THEN coalesce(mnemo._fold_name(p_subject) = ANY ((p_asked).subjects), false)
+        ELSE false END,
+    'predicate', coalesce(p_predicate = (p_asked).predicate, false)
+);
+COMMENT ON FUNCTION mnemo._hints_of(mnemo._question, text, text) IS
+    'Which hints of a plan a record with this subject and predicate matches.';
+
+CREATE FUNCTION mnemo._tokens(
+    p_content text
+)
+RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (char_length(p_content) + 3) / 4;
+COMMENT ON FUNCTION mnemo._tokens(text) IS
+    'About how many tokens of a language model a text is: a quarter of its characters, rounded up.';
+
 CREATE FUNCTION mnemo._assembled(
     p_plan jsonb,
+    p_asked mnemo._question,
+    p_audiences bigint[],
+    p_places bigint[],
     p_org_id text,
     p_agent_id text,
     p_now timestamptz,
@@ -27382,74 +27610,67 @@ AS $fn$
 DECLARE
     v_each integer := CASE p_plan ->> 'intent' WHEN 'explicit_recall' THEN 5 ELSE 2 END;
     v_budget bigint := greatest(500, 100 * p_limit);
-    v_audiences bigint[];
-    v_places bigint[];
-    v_asked mnemo._question;
-    v_found record;
-    v_none mnemo._recall_filter;
+    v_after timestamptz := p_plan #>> '{temporal,after}';
+    v_before timestamptz := p_plan #>> '{temporal,before}';
+    v_most bigint := greatest((mnemo._retrieval_rules()).candidates, 2 * p_limit);
+    v_reach mnemo._reach;
+    v_admitted boolean;
+    v_tokens bigint;
+    v_unfit text;
     v_kept bigint := 0;
     v_predicates text[] := '{}';
 BEGIN
-    SELECT r.audiences, r.places INTO v_audiences, v_places
-      FROM mnemo._reachable_audiences(p_org_id, p_agent_id, p_now) AS r;
-    v_asked := mnemo._asked(p_plan, p_org_id, p_agent_id, p_now, v_audiences, v_places);
+    v_reach := mnemo._reached(p_asked, p_org_id, p_agent_id, p_now, p_audiences, p_places,
+        p_filter, p_unfit, p_limit);
+    IF v_after IS NOT NULL AND NOT p_unfit AND cardinality(p_asked.admits) = 0 THEN
+        v_reach := mnemo._timely(v_reach, p_org_id, p_agent_id, p_now, p_filter, v_after, v_before,
+            v_most);
+    END IF;
+    IF p_embedding IS NOT NULL AND NOT p_unfit THEN
+        v_reach := mnemo._near(v_reach, p_org_id, p_agent_id, p_now, p_filter, p_embedding,
+            p_model, v_most);
+    END IF;
     place := 0;
-    FOR v_found IN
-        SELECT r.*, m.content, m.kind, m.subject, m.predicate, m.entities, m.valid_from,
-               mnemo._tokens(m.content) AS tokens,
-               CASE WHEN p_unfit THEN mnemo._unfit_verdict(m, p_filter) END AS unfit
-          FROM mnemo._retrieved(
-                p_plan, v_asked, p_org_id, p_agent_id, p_now,
-                CASE WHEN p_unfit THEN v_none ELSE p_filter END, v_audiences, v_places, p_embedding,
-                p_model, p_limit, CASE WHEN p_unfit THEN p_filter END, p_all) AS r
-          CROSS JOIN LATERAL (
-            SELECT o.* FROM mnemo._record(p_org_id, r.id) AS o WHERE r.org_id <> '*'
-            UNION ALL
-            SELECT o.* FROM mnemo._record('*', r.id) AS o WHERE r.org_id = '*'
-          ) AS m
+    FOR id, content, kind, subject, predicate, entities, valid_from, score, explanation,
+        v_admitted, v_tokens, v_unfit
+    IN
+        -- What does not pass the filter is ranked among others of its kind only.
+        SELECT r.id, r.content, r.kind, r.subject, r.predicate, r.entities, r.valid_from,
+               CASE WHEN NOT p_unfit THEN r.score END,
+               mnemo._score_explanation(
+                    CASE WHEN NOT p_unfit THEN r.score END,
+                    CASE WHEN NOT p_unfit THEN r.rankings END,
+                    CASE WHEN NOT p_unfit THEN r.fused END, r.boosts,
+                    mnemo._hints_of(p_asked, r.subject, r.predicate), r.best, r.evidence),
+               r.admitted, mnemo._tokens(r.content), r.unfit
+          FROM mnemo._scored(p_plan, p_asked, v_reach, p_org_id, p_now, v_after, v_before,
+                p_filter, p_unfit, p_all) AS r
     LOOP
-        EXIT WHEN p_unfit AND (place = 20 OR NOT v_found.admitted);
+        EXIT WHEN CASE WHEN p_unfit THEN place = 20 OR NOT v_admitted
+            ELSE NOT p_all AND v_kept = p_limit END;
         verdict := CASE
-            WHEN p_unfit THEN v_found.unfit
-            WHEN NOT v_found.admitted THEN 'weak_evidence'
+            WHEN p_unfit THEN v_unfit
+            WHEN NOT v_admitted THEN 'weak_evidence'
             WHEN v_kept = p_limit THEN 'limit'
-            WHEN cardinality(array_positions(v_predicates, v_found.predicate)) >= v_each
-                AND v_found.predicate IS NOT NULL THEN 'per_predicate'
-            WHEN v_found.tokens > v_budget THEN 'budget'
+            WHEN cardinality(array_positions(v_predicates, predicate)) >= v_each
+                AND predicate IS NOT NULL THEN 'per_predicate'
+            WHEN v_tokens > v_budget THEN 'budget'
             ELSE 'returned' END;
-        EXIT WHEN NOT p_all AND v_kept = p_limit;
-        CONTINUE WHEN NOT p_all AND verdict <> 'returned';
         IF verdict = 'returned' THEN
             v_kept := v_kept + 1;
-            v_predicates := v_predicates || v_found.predicate;
-            v_budget := v_budget - v_found.tokens;
+            v_predicates := v_predicates || predicate;
+            v_budget := v_budget - v_tokens;
+        ELSIF NOT p_all THEN
+            CONTINUE;
         END IF;
         place := place + 1;
-        id := v_found.id;
-        content := v_found.content;
-        kind := v_found.kind;
-        subject := v_found.subject;
-        predicate := v_found.predicate;
-        entities := v_found.entities;
-        valid_from := v_found.valid_from;
-        IF p_unfit THEN
-            -- Ranked among others of their kind only.
-            v_found.rankings := NULL;
-            v_found.ranks := NULL;
-            v_found.parts := NULL;
-            v_found.score := NULL;
-        END IF;
-        score := v_found.score;
-        explanation := mnemo._score_explanation(v_found.rankings, v_found.ranks, v_found.parts,
-            v_found.boosts, v_found.score, v_found.best, v_found.evidence,
-            mnemo._hints_of(v_asked, v_found.subject, v_found.predicate));
         RETURN NEXT;
     END LOOP;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._assembled(
-    jsonb, text, text, timestamptz, bigint, mnemo._recall_filter, text, text, boolean,
-    boolean
+    jsonb, mnemo._question, bigint[], bigint[], text, text, timestamptz, bigint,
+    mnemo._recall_filter, text, text, boolean, boolean
 ) IS
     'What a plan in normal form finds among the records that pass the filter: at most p_limit, 2 '
     'of a predicate (5 where the intent is explicit_recall), and 500 tokens or 100 for each of '
@@ -27535,6 +27756,10 @@ DECLARE
     v_caller record;
     v_plan jsonb;
     v_problem mnemo._problem;
+    v_filter mnemo._recall_filter;
+    v_audiences bigint[];
+    v_places bigint[];
+    v_asked mnemo._question;
 BEGIN
     SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
     IF p_embedding IS NOT NULL OR p_model IS NOT NULL THEN
@@ -27548,19 +27773,20 @@ BEGIN
     IF v_plan -> 'requires_memory' = 'false' THEN
         RETURN;
     END IF;
+    v_filter := mnemo._retrieval_filter(v_plan, p_temporal, p_now);
+    SELECT r.audiences, r.places INTO v_audiences, v_places
+      FROM mnemo._reachable_audiences(v_caller.org_id, v_caller.agent_id, p_now) AS r;
+    v_asked := mnemo._asked(
+        v_plan, v_caller.org_id, v_caller.agent_id, p_now, v_audiences, v_places);
     RETURN QUERY
     SELECT a.*
-      FROM mnemo._assembled(
-            v_plan, v_caller.org_id, v_caller.agent_id, p_now, p_limit,
-            mnemo._retrieval_filter(v_plan, p_temporal, p_now), p_embedding, p_model, p_all, false)
-        AS a;
+      FROM mnemo._assembled(v_plan, v_asked, v_audiences, v_places, v_caller.org_id,
+            v_caller.agent_id, p_now, p_limit, v_filter, p_embedding, p_model, p_all, false) AS a;
     IF p_all THEN
         RETURN QUERY
         SELECT a.*
-          FROM mnemo._assembled(
-                v_plan, v_caller.org_id, v_caller.agent_id, p_now, p_limit,
-                mnemo._retrieval_filter(v_plan, p_temporal, p_now), p_embedding, p_model, true,
-                true)
+          FROM mnemo._assembled(v_plan, v_asked, v_audiences, v_places, v_caller.org_id,
+                v_caller.agent_id, p_now, p_limit, v_filter, p_embedding, p_model, true, true)
             AS a;
     END IF;
 END

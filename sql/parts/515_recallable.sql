@@ -59,6 +59,25 @@ BEGIN ATOMIC
 END;
 COMMENT ON FUNCTION mnemo._record(text, uuid) IS 'The record with this key, in any state.';
 
+CREATE FUNCTION mnemo._counts_delegated(
+    p_record mnemo.memory,
+    p_list bigint,
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz
+)
+RETURNS boolean
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+-- Apart, so that nobody pays for it to whom nothing is delegated.
+AS $fn$
+BEGIN
+    RETURN EXISTS (
+        SELECT FROM mnemo._delegated(p_record, p_list, p_org_id, p_agent_id, NULL, p_now));
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._counts_delegated(mnemo.memory, bigint, text, text, timestamptz) IS
+    'Whether _delegated gives a row.';
+
 CREATE FUNCTION mnemo._recallable_record(
     p_audience bigint,
     p_list bigint,
@@ -89,9 +108,7 @@ BEGIN ATOMIC
                   ) AS g
                  WHERE g.expires_at IS NULL OR g.expires_at > p_now
            )
-           ELSE EXISTS (
-                SELECT FROM mnemo._delegated(m, p_list, p_org_id, p_agent_id, NULL, p_now)
-           )
+           ELSE mnemo._counts_delegated(m, p_list, p_org_id, p_agent_id, p_now)
            END
     UNION ALL
     SELECT m.*

@@ -72,6 +72,18 @@ COMMENT ON TYPE mnemo._question IS
     'pair: whether both hints are there; subjects: whom the subject hint means; predicate: the '
     'hint.';
 
+CREATE TYPE mnemo._reach AS (
+    ids uuid[],
+    global_ids uuid[],
+    nobodys boolean[],
+    global_nobodys boolean[],
+    similarities double precision[]
+);
+COMMENT ON TYPE mnemo._reach IS
+    'Records that a plan reaches. ids, global_ids: of the organisation, and global ones; nobodys, '
+    'global_nobodys: whether each has neither subject nor entities; similarities: of the former '
+    'and then the latter to the embedding, NULL for none.';
+
 -- The numbers of slots: words by their place from 1, whom a pronoun means 9000, entities from
 -- 10001, predicates from 20001, the hints 30000, records about whom the plan means 40000, those
 -- about the user where he speaks of somebody 40001.

@@ -50,8 +50,8 @@ CALLERS_PATH = {
     "_probe_keys", "_probe_parts", "_raise_problem", "_recall", "_recall_call",
     "_recall_plan_problem", "_signature_tokens_wide", "_sketch",
     "_asked", "_asked_names", "_assembled", "_inverse_frequencies", "_known_names", "_phrases",
-    "_reachable_audiences", "_retrieval_filter", "_retrieve", "_retrieve_problem", "_retrieved",
-    "_score_explanation",
+    "_reachable_audiences", "_retrieval_filter", "_retrieve", "_retrieve_problem", "_reached",
+    "_global_heads", "_timely", "_near", "_counts_delegated",
 }  # fmt: skip
 # Everything that runs with the rights of the owner. A new one is added here after a look at it: the
 # level comes first, and no value of a user becomes SQL.
