@@ -105,7 +105,7 @@ _NAMES: dict[Callable[[str, object], Any], str] = {
     " idempotency_key kind last level location memory_type model name note on_error org_id pattern"
     " permission predicate query reason role scope source source_id source_type stale status"
     " strategy subject tag temporal temporal_scope text thread_id to_agent transcript value"
-    " version_column",
+    " version_column org_column",
     _wire.table: "table",
     _wire.texts: "a aliases applies_to b chunk_ids entities from_agents source_types steps tags"
     " to_agents types",
@@ -1599,6 +1599,7 @@ def watch_table(
     source: str = "",
     agent_id: str | None = None,
     org_id: str | None = None,
+    org_column: str | None = None,
 ) -> Statement[int]:
     """Watch a table of your own that holds chunks; the number of tables, partitions included.
 
@@ -1607,15 +1608,16 @@ def watch_table(
 
     `table` is its name as in SQL, with its schema, quoted where needed; the names of columns are
     plain. With `version_column` an update counts only if it changes that or the id. To be called by
-    the owner of the table.
+    the owner of the table. `org_column`: which column names the organisation, where the table
+    holds the chunks of many.
 
         m.watch_table("public.articles", "id", version_column="revision", source="articles")
     """
     return Statement(
         "SELECT mnemo.watch_table(p_table => %(p_table)s::regclass,"
         " p_id_column => %(p_id_column)s, p_version_column => %(p_version_column)s,"
-        " p_source => %(p_source)s, p_agent_id => %(p_agent_id)s, p_org_id => %(p_org_id)s)"
-        " AS value",
+        " p_source => %(p_source)s, p_agent_id => %(p_agent_id)s, p_org_id => %(p_org_id)s,"
+        " p_org_column => %(p_org_column)s) AS value",
         _params(locals()),
         _value,
     )
@@ -1641,12 +1643,14 @@ def watch_statements(
     source: str = "",
     agent_id: str | None = None,
     org_id: str | None = None,
+    org_column: str | None = None,
 ) -> Statement[list[WatchStatement]]:
     """What `watch_table` would run, or without `id_column` `unwatch_table`; for a migration."""
     return Statement(
         "SELECT rank, statement FROM mnemo.watch_statements(p_table => %(p_table)s::regclass,"
         " p_id_column => %(p_id_column)s, p_version_column => %(p_version_column)s,"
-        " p_source => %(p_source)s, p_agent_id => %(p_agent_id)s, p_org_id => %(p_org_id)s)"
+        " p_source => %(p_source)s, p_agent_id => %(p_agent_id)s, p_org_id => %(p_org_id)s,"
+        " p_org_column => %(p_org_column)s)"
         " ORDER BY rank",
         _params(locals()),
         _watch_statements,

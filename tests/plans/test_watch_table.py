@@ -121,6 +121,7 @@ IDS = [
     ("date", "2026-01-31", "2026-01-31"), ("bytea", "\\xff00", "\\xff00"),
     ("double precision", "0.1", "0.1"), ("int[]", "{1,2}", "{1,2}"), ("app.code", "a", "a"),
     ("app.mood", "sad", "sad"), ("app.pair", '(1,"x y")', '(1,"x y")'),
+    ("interval", "1 day 02:00", "1 day 02:00:00"),
 ]  # fmt: skip
 
 
@@ -137,11 +138,82 @@ def test_ids_of_any_type_are_their_text(db: psycopg.Connection) -> None:
         watch(db, f"app.t{number}", version_column="n")
     run(db, "SET DateStyle = 'German'; SET TimeZone = 'Asia/Kathmandu';"
         " SET bytea_output = 'escape'; SET extra_float_digits = -5;"
+        " SET IntervalStyle = 'iso_8601';"
         " SET search_path = app")  # fmt: skip
     for number, (kind, _, shown) in enumerate(IDS):
         assert told(db, f"UPDATE app.t{number} SET n = 2") == [shown], kind
         assert told(db, f"DELETE FROM app.t{number}") == [shown], kind
     run(db, "RESET ALL; SET client_min_messages = warning")
+
+
+def test_ids_that_are_filled_up_with_blanks(db: psycopg.Connection) -> None:
+    """Programs read them with the blanks, and SQL that makes text of them without: both are it."""
+    run(db, "CREATE DOMAIN app.short AS char(4); CREATE DOMAIN app.shorter AS app.short")
+    for number, kind in enumerate(("char(4)", "app.shorter", "varchar(4)")):
+        run(db, f"CREATE TABLE app.c{number} (id {kind}, n int); INSERT INTO app.c{number}"
+            " VALUES ('ab', 1), ('abcd', 1), ('', 1), ('x ', 2)")  # fmt: skip
+        for version in (None, "n"):
+            watch(db, f"app.c{number}", version_column=version)
+            told_ids = told(db, f"UPDATE app.c{number} SET n = n + 1 WHERE n < 9")
+            assert {"ab", "abcd"} <= set(told_ids)
+            assert ("ab  " in told_ids) == (number < 2)
+            assert ("x" in told_ids) == (number < 2)
+            # None of them stands for the whole source.
+            assert "" not in told_ids
+
+
+OWNED = """CREATE TABLE app.owned (id int, tenant text, n int);
+    INSERT INTO app.owned VALUES (1, 'acme', 1), (1, 'globex', 1), (2, 'acme', 1), (3, 'globex', 1),
+        (4, NULL, 1), (5, '', 1), (6, '*', 1), (7, 'no such name!', 1), (NULL, 'acme', 1)"""
+
+
+def by_org(db: psycopg.Connection, statement: str) -> set[tuple[str, str]]:
+    """What a statement reports, by organisation; then it is taken back."""
+    with db.transaction(force_rollback=True):
+        db.execute("TRUNCATE mnemo.chunk_state")
+        run(db, statement)
+        return set(db.execute("SELECT org_id, chunk_id FROM mnemo.chunk_state").fetchall())
+
+
+@pytest.mark.parametrize("version", [None, "n"])
+def test_a_column_says_whose_chunk_it_is(db: psycopg.Connection, version: str | None) -> None:
+    """One table for the chunks of many organisations: each has its own, and an event of its own."""
+    run(db, OWNED)
+    watch(db, "app.owned", version_column=version, org_column="tenant")
+    changed = "UPDATE app.owned SET n = n + 1"
+    acme, globex = {("acme", "1"), ("acme", "2")}, {("globex", "1"), ("globex", "3")}
+    for statement, expected in (
+        (changed, acme | globex),
+        (f"{changed} WHERE id = 1 AND tenant = 'acme'", {("acme", "1")}),
+        ("DELETE FROM app.owned", acme | globex),
+        ("DELETE FROM app.owned WHERE id > 2", {("globex", "3")}),
+        # It leaves one and comes to the other; the version is no other.
+        ("UPDATE app.owned SET tenant = 'acme' WHERE id = 3", {("acme", "3"), ("globex", "3")}),
+        ("UPDATE app.owned SET tenant = 'acme' WHERE id = 4", {("acme", "4")}),
+        ("UPDATE app.owned SET tenant = NULL WHERE id = 2", {("acme", "2")}),
+        ("UPDATE app.owned SET n = n + 1 WHERE id > 3", set()),
+    ):  # fmt: skip
+        assert by_org(db, statement) == expected, statement
+    for org, scope in (("acme", "private"), ("globex", "private"), ("initech", "global")):
+        row(db, "remember_plan", query="where is the printer", steps=[], chunk_ids=["1"],
+            outcome_score=1, chunk_source=SOURCE, scope=scope, agent_id="ann",
+            org_id=org)  # fmt: skip
+    run(db, f"{changed} WHERE tenant = 'globex'")
+    asked = {"query": "where is the printer", "agent_id": "ann"}
+    assert row(db, "recall_plan", org_id="globex", **asked)["scope"] == "global"
+    assert row(db, "recall_plan", org_id="acme", **asked)["scope"] == "private"
+    assert by_org(db, "TRUNCATE app.owned") == {("acme", ""), ("globex", ""), ("initech", "")}
+    events = db.execute(
+        "SELECT org_id, agent_id, changes FROM mnemo.event WHERE event_type = 'plan_stale'"
+    ).fetchall()
+    assert events == [("globex", WHO["agent_id"], {"chunks": 2})]
+    value(db, "seal")
+    for org in ("acme", "globex", "initech"):
+        for agent in {"ann", WHO["agent_id"]}:
+            assert row(db, "verify_chain", agent_id=agent, org_id=org)["ok"]
+    run(db, "ALTER TABLE app.owned RENAME COLUMN tenant TO org")
+    with refused("22023", "p_id_column"):
+        run(db, changed)
 
 
 def test_hostile_names(db: psycopg.Connection) -> None:
@@ -248,8 +320,9 @@ def test_bad_arguments(db: psycopg.Connection) -> None:
         with refused("22023", "p_id_column"):
             watch(db, id=cast(str, column))
         if column is not None:
-            with refused("22023", "p_version_column"):
-                watch(db, version_column=column)
+            for other in ("version_column", "org_column"):
+                with refused("22023", f"p_{other}"):
+                    watch(db, **{other: column})
     with refused("22023", "p_source"):
         watch(db, source=" ")
     with refused("54000", "p_source"):
@@ -290,6 +363,11 @@ def test_the_owner_watches_and_anybody_changes(
     call = "SELECT mnemo.watch_table('app.doc', 'id', p_org_id => 'acme')"
     for name in ("writer", "tenant", "nobody"):
         assert outcome_as(db, roles[name], call) == "42501", name
+    # A tenant may see the statements for its organisation, and for no other.
+    call = "SELECT mnemo.watch_statements('app.doc', 'id', p_org_id => 'acme'{})"
+    assert outcome_as(db, roles["tenant"], call.format("")) == "ok"
+    for more in (", p_org_column => 'body'", ", p_org_column => 'nothing'"):
+        assert outcome_as(db, roles["tenant"], call.format(more)) == "42501"
     # A table of somebody without a level.
     run(db, f'ALTER TABLE app.doc OWNER TO "{roles["writer"]}"')
     with acting(db, roles["app_owner"]), refused("42501", "p_table"):
