@@ -90,10 +90,13 @@ def print_json(value: Any) -> None:
 
 
 def table(*columns: str, title: str | None = None) -> Table:
-    """An empty table whose cells fold rather than lose text."""
+    """An empty table whose cells fold rather than lose text; ids stay whole where there is room."""
     made = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    wide = stdout().width >= 100
     for column in columns:
-        made.add_column(column, overflow="fold", header_style="bold")
+        # An id is there to be copied; in a narrow terminal it would leave the others no room.
+        whole = wide and column in ("id", "plan", "record")
+        made.add_column(column, overflow="fold", no_wrap=whole, header_style="bold")
     return made
 
 

@@ -42,6 +42,15 @@ def test_words_are_found(cli: Run, filled: str) -> None:
     assert found.json[0]["rank"] == 1
 
 
+def test_ids_stay_whole_where_there_is_room(cli: Run, filled: str) -> None:
+    """They are there to be copied."""
+    (found,) = cli("recall", "bike", "--agent", "ana", "--dsn", filled, "--limit", "1",
+                   "--json").json  # fmt: skip
+    for width in ("100", "120"):
+        shown = cli("recall", "bike", "--agent", "ana", "--dsn", filled, COLUMNS=width)
+        assert found["id"] in shown.out
+
+
 def test_nothing_found(cli: Run, filled: str) -> None:
     done = cli("recall", "zebra", "--strategy", "lexical", "--agent", "ana", "--dsn", filled)
     assert (done.code, done.out.strip()) == (1, "nothing found")
