@@ -39,8 +39,15 @@ SETTINGS = (
     "minimum_threshold",
     "success_threshold",
     "guard",
+    "merge_plans",
     "default_agent_id",
     "default_org_id",
+    "purge_after",
+    "retire_threshold",
+    "plan_ttl",
+    "max_plans_per_agent",
+    "max_plans_per_org",
+    "recall_log_ttl",
 )
 _COUNTS = {
     "plans": "SELECT count(*) FROM mnemo.plan WHERE deleted_at IS NULL",
@@ -122,6 +129,7 @@ def status(context: typer.Context, dsn: Dsn = None, as_json: Json = False) -> No
     with connect(where or "") as connection:
         found = _look(connection)
         found["home"] = str(server.home) if server is not None else None
+        found["dsn"] = server.dsn if server is not None else None
         if chosen.json:
             output.print_json(found)
         else:
@@ -165,6 +173,7 @@ def _show_status(found: dict[str, Any]) -> None:
         ("server", f"{found['server']}{embedded}"),
         ("address", where),
         ("database", f"{found['database']}, as role {found['role']}"),
+        *([("dsn", found["dsn"])] if found["dsn"] else []),
         ("mnemo_pg", f"{found['installed'] or 'not installed'}; this package {found['package']}"),
     ]
     pairs += list(found["settings"].items())

@@ -19,7 +19,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from mnemo_pg import Mnemo
+from mnemo_pg import ArgumentError, Mnemo
 from mnemo_pg.cli import output
 from mnemo_pg.source import default_version
 from tests.cli.conftest import Done, environment
@@ -210,6 +210,9 @@ def test_status_counts_plans_and_memories_apart(cli: Run, dsn: str) -> None:
     assert (status["plans"], status["memories"]) == (1, 2)
     assert status["installed"] == status["package"] == default_version()
     assert status["settings"]["experience_memory"] == "on"
+    with pytest.raises(ArgumentError) as caught, Mnemo(dsn) as m:
+        m.configure("no_such_setting", "1")
+    assert list(status["settings"]) == re.split(", | or ", caught.value.hint or "")
     shown = cli("status", "--dsn", dsn)
     assert shown.code == 0
     assert "PostgreSQL" in shown.out
@@ -294,6 +297,8 @@ def test_the_embedded_server_serves_where_no_dsn_is_given(shell: Run, home: Path
     assert shell("recall-plan", "how reset password", home=home).code == 0
     status = shell("status", "--json", home=home).json
     assert (status["plans"], status["home"]) == (1, str(home))
+    with Mnemo(status["dsn"]) as m:
+        assert m.version() == status["installed"]
     asked = shell("psql", "--", "-Atc", "SELECT count(*) FROM mnemo.plan", home=home)
     assert asked.out == "1\n"
     assert shell("stop", home=home).out.strip().endswith("stopped")
