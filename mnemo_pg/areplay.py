@@ -29,11 +29,13 @@ class AsyncReplay:
     A block that ends well is a success of the plan, one that ends by an exception a failure, with
     the exception's type as the note (not its message, which may hold what is nobody's business).
     KeyboardInterrupt, cancellation and their kind say nothing about the plan and report nothing.
-    `success`, `failure` and `ignore` say otherwise, the last call counts. On a miss nothing is
-    reported; `remember` stores the plan that was found instead, if the block ends well.
+    `success`, `failure` and `ignore` say otherwise however the block ends, the last call counts. On
+    a miss nothing is reported; `remember` stores the plan that was found instead, if the block ends
+    well.
 
     An exception of the block goes on whatever happens: where reporting fails too, that is logged
-    under the name `mnemo_pg`. After a block that ended well such an error is raised.
+    under the name `mnemo_pg`. After a block that ended well such an error is raised, once the plan
+    that was found is stored.
     """
 
     def __init__(
@@ -52,6 +54,10 @@ class AsyncReplay:
         self._recalled = recalled
         self._who = who
         self._match: PlanMatch | None = None
+        self._begin()
+
+    def _begin(self) -> None:
+        self.outcome = self.stored = None
         self._told: _Verdict | None = None
         self._ignored = False
         self._found: dict[str, Any] | None = None
@@ -121,6 +127,8 @@ class AsyncReplay:
 
     async def __aenter__(self) -> Self:
         """Recall."""
+        # What was said in an earlier block says nothing about this one.
+        self._begin()
         self._match = await self._mnemo.recall_plan(self.query, **self._recalled, **self._who)
         return self
 
@@ -132,11 +140,13 @@ class AsyncReplay:
     ) -> None:
         """Report and store."""
         if kind is None:
-            await self._report(self._told or _Verdict(True))
-            if self._found is not None:
-                arguments = {**self._found, **self._who}
-                self.stored = await self._mnemo.remember_plan(self.query, **arguments)
-        elif issubclass(kind, Exception):
+            try:
+                await self._report(self._told or _Verdict(True))
+            finally:
+                if self._found is not None:
+                    arguments = {**self._found, **self._who}
+                    self.stored = await self._mnemo.remember_plan(self.query, **arguments)
+        elif self._told is not None or issubclass(kind, Exception):
             try:
                 await self._report(self._told or _Verdict(False, note=kind.__qualname__))
             except Exception:

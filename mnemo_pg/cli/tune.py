@@ -21,7 +21,7 @@ from mnemo_pg.cli.plans import Agent, Context, Org
 from mnemo_pg.cli.session import MISS_OR_FAILURE, CommandError, Dsn, Json, client, options
 from mnemo_pg.client import Mnemo
 from mnemo_pg.importer import LineError
-from mnemo_pg.types import Guard, PlanMatch
+from mnemo_pg.types import Guard, PlanMatch, RecallReason
 
 _MOST = 100_000
 _STEPS = tuple(step / 20 for step in range(6, 21))
@@ -94,6 +94,8 @@ def tune(
     chosen = options(context, dsn, as_json)
     if plot is not None and importlib.util.find_spec("matplotlib") is None:
         raise CommandError("--plot needs matplotlib: pip install matplotlib")
+    if plot is not None and not plot.parent.is_dir():
+        raise CommandError(f"cannot write {plot}: {plot.parent} is no folder")
     bad = 0
 
     def report(error: LineError) -> None:
@@ -148,9 +150,13 @@ def read(source: IO[bytes], report: Callable[[LineError], None]) -> Iterator[Ask
 def _objects(source: IO[bytes]) -> Iterator[tuple[int, Any]]:
     """Each line that is not blank, with its number, as an object or the error in its place."""
     lines = io.TextIOWrapper(source, encoding="utf-8-sig", errors="replace", newline="")
-    first = lines.readline()
+    heading, first = next(
+        ((number, line) for number, line in enumerate(lines, start=1) if line.strip()), (0, "")
+    )
+    if not first:
+        raise CommandError("the file is empty: a line is an object with the key query")
     if first.lstrip().startswith("{"):
-        for number, line in enumerate(itertools.chain([first], lines), start=1):
+        for number, line in enumerate(itertools.chain([first], lines), start=heading):
             if line.strip():
                 yield number, _parsed(line)
         return
@@ -158,8 +164,14 @@ def _objects(source: IO[bytes]) -> Iterator[tuple[int, Any]]:
     if "query" not in names:
         raise CommandError("the first line is no JSON object and names no column query")
     rows = csv.DictReader(lines, fieldnames=names)
-    for row in rows:
-        yield 1 + rows.line_num, row
+    while True:
+        try:
+            row: Any = next(rows)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            row = ValueError(f"not CSV: {error}")
+        yield heading + rows.reader.line_num, row
 
 
 def _parsed(line: str) -> Any:
@@ -205,6 +217,11 @@ def recalled(
             # Two labels for one text say nothing about it.
             same = labels.setdefault(one.query, one.label) == one.label
             labels[one.query] = one.label if same else None
+    if m.recall_plan(asked[0].query).reason is RecallReason.DISABLED:
+        raise CommandError(
+            "experience memory is off, so nothing is recalled;"
+            " SELECT mnemo.configure('experience_memory', 'on')"
+        )
     found: dict[str, list[Found | None]] = {guard.value: [] for guard in guards}
     for one in asked:
         best = {
@@ -311,5 +328,9 @@ def draw(points: list[Point], total: int, file: Path) -> None:
     axes.set_xlabel("threshold")
     axes.set_ylabel("share of the questions (dashed: hits that disagree)")
     axes.legend()
-    figure.savefig(file, dpi=120, bbox_inches="tight")
-    pyplot.close(figure)
+    try:
+        figure.savefig(file, dpi=120, bbox_inches="tight")
+    except (OSError, ValueError) as error:
+        raise CommandError(f"cannot write {file}: {error}") from error
+    finally:
+        pyplot.close(figure)

@@ -170,6 +170,21 @@ def test_tune_reports_bad_lines(run: Cli) -> None:
     assert run("tune", "-", input="").code == 1
     assert run("tune", "-", input="word,other\nx,y").code == 1
     assert run("tune", "/nowhere").code == 1
+    assert "is empty" in run("tune", "-", input="\n \n").err
+    # Blank lines before the first, and a field that is too long for a line of CSV.
+    done = run("tune", "-", input=f'\n\nquery,label\nx,y\n"{"a" * 140_000}",z\nz\n')
+    assert done.code == 1
+    assert done.err.startswith("mnemo-pg: line 5: not CSV")
+    assert "2 questions" in done.out
+    assert run("tune", "-", input='\n{"query": "x"}\n').code == 0
+
+
+def test_tune_says_that_experience_memory_is_off(run: Cli, dsn: str) -> None:
+    with Mnemo(dsn) as m:
+        m.configure("experience_memory", "off")
+    done = run("tune", "-", input='{"query": "x", "label": "y"}')
+    assert (done.code, done.out) == (1, "")
+    assert "experience memory is off" in done.err
 
 
 @pytest.mark.skipif(not importlib.util.find_spec("matplotlib"), reason="needs matplotlib")
@@ -180,3 +195,7 @@ def test_tune_draws(run: Cli, tmp_path: Path) -> None:
     log.write_text("query,label\n" + "\n".join(f"{query},{label}" for query, label, _ in LOG))
     assert run("tune", str(log), "--plot", str(picture)).code == 0
     assert picture.read_bytes().startswith(b"\x89PNG")
+    for bad in ("nowhere/tune.png", "tune.nothing"):
+        done = run("tune", str(log), "--plot", str(tmp_path / bad))
+        assert done.code == 1
+        assert done.err.startswith("mnemo-pg: cannot write")

@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from mnemo_pg import ArgumentError, AsyncMnemo, Mnemo, RecallReason
+from mnemo_pg import ArgumentError, AsyncMnemo, Mnemo, NotFoundError, RecallReason
 from tests.client.conftest import Side, fetch
 
 PLAN = ("how do I reset my password", ["open settings", "choose reset"], ["kb-17"], 0.92)
@@ -76,11 +76,54 @@ async def test_what_stops_a_program_says_nothing(side: Side) -> None:
     for kind in (KeyboardInterrupt, SystemExit, GeneratorExit, asyncio.CancelledError):
         block = Block(side, PLAN[0])
         run = await block.begin()
-        run.success()
         run.remember(["never"])
         await block.end(kind())
         assert (run.outcome, run.stored) == (None, None)
     assert await reports(side) == []
+
+
+async def test_what_was_said_before_a_program_stops_counts(side: Side) -> None:
+    await stored(side)
+    for kind in (KeyboardInterrupt, SystemExit, GeneratorExit, asyncio.CancelledError):
+        for say in (lambda run: run.success(0.8, "done"), lambda run: run.ignore()):
+            block = Block(side, PLAN[0])
+            run = await block.begin()
+            say(run)
+            run.remember(["never"])
+            await block.end(kind())
+            assert run.stored is None
+    assert await reports(side) == [(True, 0.8, "done")] * 4
+
+
+async def test_one_object_may_serve_several_blocks(side: Side) -> None:
+    """One after the other: each begins with nothing said."""
+    await stored(side)
+    block = Block(side, PLAN[0])
+    for say in (
+        lambda run: (run.failure("slow"), run.remember(["another way"], outcome_score=0.5)),
+        lambda run: run.ignore(),
+        lambda run: None,
+    ):
+        run = await block.begin()
+        assert (run.outcome, run.stored) == (None, None)
+        say(run)
+        await block.end()
+    assert run.stored is None
+    assert [one for one in await reports(side) if one[0]][-1] == (True, 1.0, None)
+    assert len(await reports(side)) == 3
+
+
+async def test_what_was_found_is_stored_though_the_report_fails(side: Side) -> None:
+    """Such as when somebody forgot the plan meanwhile."""
+    plan = await stored(side)
+    block = Block(side, PLAN[0])
+    run = await block.begin()
+    await side.client(side.dsn).forget([plan])
+    run.remember(["another way"])
+    with pytest.raises(NotFoundError):
+        await block.end()
+    assert run.stored.stored
+    assert (await side.client(side.dsn).recall_plan(PLAN[0])).id == run.stored.id != plan
 
 
 async def test_what_the_block_says_counts(side: Side) -> None:
