@@ -98,7 +98,10 @@ def parse_duration(text: str) -> timedelta:
         position = found.end()
     if not given or position != len(given):
         raise ValueError(f"not a duration: {text!r}; write it as 90s, 30m, 12h, 7d or 2w")
-    return timedelta(seconds=seconds)
+    try:
+        return timedelta(seconds=seconds)
+    except OverflowError:
+        raise ValueError(f"a duration that is too long: {text!r}") from None
 
 
 class Importer:

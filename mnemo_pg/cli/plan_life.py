@@ -240,7 +240,8 @@ def invalidate(
     with client(chosen, agent_id=agent, org_id=org) as m:
         answer = m.invalidate_chunks(chunk, source=source, reason=reason)
     of = f" of source {answer.source}" if answer.source else ""
-    _said(chosen, answer, f"plans that cite any of {answer.chunks} chunks{of} are stale")
+    chunks = "the chunk" if answer.chunks == 1 else f"any of {answer.chunks:,} chunks"
+    _said(chosen, answer, f"plans that cite {chunks}{of} are stale")
 
 
 def revalidate(

@@ -40,6 +40,9 @@ _STALE = f"{_PLANS} WHERE stale ORDER BY coalesce(last_used_at, created_at), id 
 # How many characters the longest bar has.
 _BAR = 30
 _BATCH = 1_000
+_WEEK = timedelta(days=7)
+# Times before that are none of the database's.
+_EVER = timedelta(days=1_000_000)
 
 
 def register(app: typer.Typer) -> None:
@@ -109,7 +112,9 @@ def stats(
     with connected(chosen) as conn, conn.cursor(row_factory=dict_row) as cursor:
         found = {
             "organisations": cursor.execute(_STATS).fetchall(),
-            "recalls": cursor.execute(_RECALLS, {"since": since or timedelta(days=7)}).fetchall(),
+            "recalls": cursor.execute(
+                _RECALLS, {"since": _WEEK if since is None else min(since, _EVER)}
+            ).fetchall(),
             "most_valuable": cursor.execute(_VALUABLE, {"top": top}).fetchall(),
             "stale": cursor.execute(_STALE, {"top": top}).fetchall(),
         }

@@ -24274,25 +24274,20 @@ RETURN string_to_array(
 COMMENT ON FUNCTION mnemo._relation_words() IS
     'English words for people by what they are to the user.';
 
-CREATE FUNCTION mnemo._is_of_another(
-    p_before text,
-    p_mark text,
-    p_word text
-)
-RETURNS boolean
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN p_mark = 's' AND p_word = ANY (mnemo._relation_words()) AND p_before IS NOT NULL
-    AND p_before <> ALL (mnemo._stop_words());
-COMMENT ON FUNCTION mnemo._is_of_another(text, text, text) IS
-    'Whether the last of three folded words is a person by what he is to somebody named before, as '
-    'in Tom''s wife or my sister''s husband, and not to the user, as in where''s my wife or how''s '
-    'dad. NULL or false for all else.';
-
-CREATE FUNCTION mnemo._first_persons()
+CREATE FUNCTION mnemo._role_words()
 RETURNS text[]
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN ARRAY['i', 'me', 'my', 'mine', 'myself', 'we', 'us', 'our', 'user']::text[];
-COMMENT ON FUNCTION mnemo._first_persons() IS 'English words by which a text means its user.';
+RETURN mnemo._relation_words() || string_to_array(
+    'accountant agent architect assistant babysitter baker banker barber barista builder'
+    ' carpenter carer chef cleaner client coach cook counsellor customer dentist doctor driver'
+    ' editor electrician employee employer engineer florist gardener girl boy guest guide gp'
+    ' hairdresser hairstylist host hostess instructor interpreter journalist lady lawyer man'
+    ' mechanic member midwife nanny nurse optician painter pharmacist photographer'
+    ' physiotherapist physio plumber postman principal professor psychologist receptionist'
+    ' secretary solicitor stylist supervisor surgeon tailor teacher tenant therapist trainer'
+    ' tutor vet waiter waitress woman', ' ');
+COMMENT ON FUNCTION mnemo._role_words() IS
+    'English words for people that she or he may refer back to: relations and occupations, folded.';
 
 CREATE FUNCTION mnemo._third_persons(
     p_pronoun text
@@ -24305,6 +24300,40 @@ RETURN CASE p_pronoun
 END;
 COMMENT ON FUNCTION mnemo._third_persons(text) IS
     'The forms of the English pronoun she or he, folded. NULL for another.';
+
+CREATE FUNCTION mnemo._pronoun_of_partner(
+    p_words text[]
+)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN EXISTS (
+    SELECT FROM unnest(p_words) WITH ORDINALITY AS u(word, place)
+     WHERE u.word = ANY (mnemo._third_persons('she') || mnemo._third_persons('he'))
+       AND NOT p_words[1 : u.place - 1] && mnemo._role_words()
+);
+COMMENT ON FUNCTION mnemo._pronoun_of_partner(text[]) IS
+    'Whether she or he stands in folded words with nobody before it to whom it refers back, as in '
+    'my dentist said she is away. NULL gives false.';
+
+CREATE FUNCTION mnemo._is_of_another(
+    p_before text,
+    p_mark text,
+    p_word text
+)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN p_mark = 's' AND p_word = ANY (mnemo._relation_words()) AND p_before IS NOT NULL
+    AND p_before <> ALL (mnemo._stop_words() || 'user'::text);
+COMMENT ON FUNCTION mnemo._is_of_another(text, text, text) IS
+    'Whether the last of three folded words is a person by what he is to somebody named before, as '
+    'in Tom''s wife or my sister''s husband, and not to the user, as in where''s my wife or how''s '
+    'dad. NULL or false for all else.';
+
+CREATE FUNCTION mnemo._first_persons()
+RETURNS text[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ARRAY['i', 'me', 'my', 'mine', 'myself', 'we', 'us', 'our', 'user']::text[];
+COMMENT ON FUNCTION mnemo._first_persons() IS 'English words by which a text means its user.';
 
 CREATE FUNCTION mnemo._pronoun_partners(
     p_pronoun text
@@ -24320,6 +24349,18 @@ END;
 COMMENT ON FUNCTION mnemo._pronoun_partners(text) IS
     'Names, folded, of the person that she or he means where nobody is named, best first. NULL for '
     'another word.';
+
+CREATE FUNCTION mnemo._asks_in_general(
+    p_words text[]
+)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN p_words && ARRAY['what', 'which', 'who', 'whom', 'whose', 'where', 'when', 'why', 'how']::text[]
+    OR p_words[1] IN ('is', 'are', 'was', 'were', 'do', 'doe', 'did', 'can', 'could', 'will',
+        'would', 'should');
+COMMENT ON FUNCTION mnemo._asks_in_general(text[]) IS
+    'Whether words, as _terms gives them, make a question: an asking word, or a verb in front. '
+    'NULL for NULL.';
 
 CREATE FUNCTION mnemo._calendar_words()
 RETURNS text[]
@@ -25070,14 +25111,35 @@ BEGIN
             SELECT mnemo._lower(r.run), CASE r.run WHEN u.word THEN u.term ELSE r.run END,
                    cardinality(v_names) + u.place + r.place / 10000000.0
               FROM (
-                SELECT DISTINCT ON (t.term COLLATE "C") t.term, t.place,
-                       CASE WHEN mnemo._is_of_another(p_terms[t.place - 2], p_terms[t.place - 1],
-                            t.term) THEN p_words[t.place - 2] || '''s ' ELSE '' END || t.word
-                       AS word
-                  FROM unnest(p_words, p_terms) WITH ORDINALITY AS t(word, term, place)
-                 WHERE t.place <> ALL (p_taken) AND t.term <> ALL (v_parts)
-                   AND t.term COLLATE "C" <> ALL (v_empty)
-                 ORDER BY t.term COLLATE "C", t.place
+                SELECT DISTINCT ON (s.term COLLATE "C") s.term, s.place, s.word
+                  FROM (
+                    -- A phrase that has related words is one topic, an idiom is none.
+                    SELECT t.place, t.term || coalesce(' ' || t.next, '') AS term,
+                           CASE WHEN t.next IS NOT NULL THEN t.word || ' ' || t.next_word
+                           WHEN mnemo._is_of_another(t.earlier, t.before, t.term)
+                           THEN t.earlier_word || '''s ' || t.word
+                           WHEN mnemo._is_occasion(t.earlier, t.before, t.term)
+                           THEN CASE WHEN t.earlier = 'at' THEN 'at the'
+                               WHEN t.before IN ('before', 'after', 'during') THEN t.before
+                               ELSE t.earlier END || ' ' || t.word
+                           ELSE t.word END AS word
+                      FROM (
+                        SELECT u.word, u.term, u.place, lag(u.term) OVER w AS before,
+                               lag(u.term, 2) OVER w AS earlier,
+                               lag(u.word, 2) OVER w AS earlier_word,
+                               lead(u.word) OVER w AS next_word,
+                               CASE WHEN mnemo._related_words()
+                                    ? (u.term || ' ' || lead(u.term) OVER w)
+                               THEN lead(u.term) OVER w END AS next
+                          FROM unnest(p_words, p_terms) WITH ORDINALITY AS u(word, term, place)
+                        WINDOW w AS (ORDER BY u.place)
+                      ) AS t
+                     WHERE t.place <> ALL (p_taken) AND t.term <> ALL (v_parts)
+                       AND (t.term COLLATE "C" <> ALL (v_empty) OR t.next IS NOT NULL)
+                       AND NOT mnemo._related_words() ? coalesce(t.before || ' ' || t.term, '')
+                       AND mnemo._related_words() ->> (t.term || ' ' || t.next) IS DISTINCT FROM ''
+                  ) AS s
+                 ORDER BY s.term COLLATE "C", s.place
               ) AS u
               CROSS JOIN LATERAL unnest(
                     CASE WHEN octet_length(u.word) = char_length(u.word) THEN ARRAY[u.word]
@@ -25157,15 +25219,24 @@ COMMENT ON FUNCTION mnemo._planner_query(text[], text[]) IS
 CREATE FUNCTION mnemo._planner_queries(
     p_names text[],
     p_topics text[],
-    p_asker text
+    p_asker text,
+    p_strangers text[]
 )
 RETURNS jsonb
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
-    v_both text := mnemo._planner_query(p_names, p_topics);
-    v_topics text := mnemo._planner_query('{}', p_topics);
+    -- A name that nobody knows is told by its capital and a possessive.
+    v_told text[] := CASE WHEN p_strangers <> '{}' THEN ARRAY(
+            SELECT CASE WHEN btrim(mnemo._fold_plurals(' ' || t.topic || ' '), ' ')
+                    = ANY (p_strangers)
+                   THEN upper(left(t.topic, 1)) || substr(t.topic, 2) || '''s' ELSE t.topic END
+              FROM unnest(p_topics) WITH ORDINALITY AS t(topic, place)
+             ORDER BY t.place)
+        ELSE p_topics END;
+    v_both text := mnemo._planner_query(p_names, v_told);
+    v_topics text := mnemo._planner_query('{}', v_told);
 BEGIN
     -- Who asks is told by a word that asks for nothing.
     RETURN to_jsonb(array_remove(ARRAY[
@@ -25175,9 +25246,10 @@ BEGIN
     ], NULL));
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._planner_queries(text[], text[], text) IS
+COMMENT ON FUNCTION mnemo._planner_queries(text[], text[], text, text[]) IS
     'The queries of a plan: names and topics, topics, names; in the first also the word p_asker, '
-    'by which the user means himself.';
+    'by which the user means himself. Topics of p_strangers stand as possessives with a '
+    'capital.';
 
 CREATE FUNCTION mnemo._planner_intent(
     p_plain text[],
@@ -25422,6 +25494,21 @@ COMMENT ON FUNCTION mnemo._planner_asker(text[], text[], integer[]) IS
     'The first word by which a text means its user, those at the places p_taken aside; NULL for '
     'none.';
 
+CREATE FUNCTION mnemo._planner_question(
+    p_terms text[]
+)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN coalesce((
+    SELECT t.term
+      FROM unnest(p_terms) WITH ORDINALITY AS t(term, place)
+     WHERE mnemo._asks_in_general(ARRAY['', t.term])
+     ORDER BY t.place
+     LIMIT 1
+), p_terms[1]);
+COMMENT ON FUNCTION mnemo._planner_question(text[]) IS
+    'The word that makes a question of folded words: the first asking word, else the first word.';
+
 CREATE FUNCTION mnemo._planner_entities(
     p_text text,
     p_words text[],
@@ -25483,7 +25570,7 @@ BEGIN
             coalesce(v_name.part, mnemo._planner_surface(
                 p_text, p_words[v_name.first_place:v_name.last_place])));
     END LOOP;
-    IF v_partner IS NOT NULL AND NOT person
+    IF v_partner IS NOT NULL AND NOT person AND mnemo._pronoun_of_partner(p_terms)
         AND NOT entities @? 'strict $[*] ? (@.canonical != null)'
     THEN
         entities := jsonb_build_object('canonical', v_partner, 'surface', (
@@ -25562,6 +25649,7 @@ DECLARE
     v_names text[];
     v_pronoun text;
     v_past boolean;
+    v_general boolean;
     -- An expired record stays so, whatever time is asked for.
     v_live timestamptz := greatest(p_now, statement_timestamp());
 BEGIN
@@ -25581,6 +25669,8 @@ BEGIN
         v_found.user_subject IS NOT NULL);
     v_pronoun := CASE WHEN v_found.user_subject IS NOT NULL
         THEN mnemo._planner_asker(v_read.words, v_read.plain, v_found.taken) END;
+    v_general := v_found.entities = '[]' AND NOT v_found.person
+        AND mnemo._meant_by(v_read.terms) = 'general';
     IF v_found.entities = '[]' AND v_topics <@ mnemo._calendar_words() THEN
         -- Nothing but time, or nothing at all: all that is known of the user is asked for. What
         -- happened on a Monday need not say so, what is planned for one does.
@@ -25617,7 +25707,10 @@ BEGIN
         'entities', v_found.entities,
         'topics', to_jsonb(v_topics),
         'predicates', to_jsonb(v_predicates),
-        'lexical_queries', mnemo._planner_queries(v_names, v_topics, v_pronoun),
+        'lexical_queries', mnemo._planner_queries(
+            v_names, v_topics,
+            coalesce(v_pronoun, CASE WHEN v_general THEN mnemo._planner_question(v_read.terms) END),
+            mnemo._strangers(p_text)),
         'subject_hint', CASE WHEN v_hint IS NOT NULL THEN v_subject END,
         'predicate_hint', v_hint,
         'temporal', CASE WHEN v_window.label IS NOT NULL THEN jsonb_build_object(
@@ -25863,6 +25956,149 @@ COMMENT ON FUNCTION mnemo.memory_map(bigint, text, text) IS
     'give: records that are live, active and valid now, and no plans. A line without values is '
     'left out; empty where there is nothing. Errors: 42501 access, 22023 a limit out of range.';
 
+-- part: 723_related_g_to_o.sql
+CREATE FUNCTION mnemo._related_g_to_o()
+RETURNS jsonb
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN '{
+    "gadget": "device kit own possession", "gaming": "game", "ganoush": "sesame",
+    "garage": "car drive", "garden": "plant", "gardening": "garden plant",
+    "garlic": "dinner eat food meal", "gastropub": "dinner eat restaurant venue",
+    "gateau": "bakery cake", "gear": "device kit own possession",
+    "get around": "bicycle bike car ride", "get for": "birthday gift hinting present wishlist",
+    "get her": "birthday gift hinting present wishlist",
+    "get him": "birthday gift hinting present wishlist", "get sick": "allergic allergy",
+    "getaway": "travel trip visited", "getting around": "bicycle bike car ride",
+    "gift": "birthday hinting present want wishlist",
+    "gifted": "birthday gift hinting present wishlist",
+    "gifting": "birthday gift hinting present wishlist", "gig": "concert music",
+    "gin": "bar beer drink pub wine", "give her": "birthday gift hinting present wishlist",
+    "give him": "birthday gift hinting present wishlist", "give up": "",
+    "giving her": "birthday gift hinting present wishlist",
+    "giving him": "birthday gift hinting present wishlist", "gluten": "wheat",
+    "goatee": "barber hair haircut hairdresser salon", "gomashio": "allergic allergy sesame",
+    "good idea": "", "gourmet": "dinner eat restaurant venue", "gp": "doctor",
+    "grandad": "grandfather", "grandma": "grandmother", "grandpa": "grandfather",
+    "granny": "grandmother", "granola": "almond nut peanut walnut", "grape": "dinner eat food meal",
+    "grill": "dinner eat food meal", "grilled": "dinner eat food meal",
+    "grip": "boulder climb climbing", "grocery": "shop store",
+    "groom": "barber hair haircut hairdresser salon",
+    "groomed": "barber hair haircut hairdresser salon",
+    "grooming": "barber hair haircut hairdresser salon", "grow up": "",
+    "grub": "dinner eat food meal", "guacamole": "dinner eat food meal",
+    "guest": "dinner eat food meal", "guitar": "instrument music",
+    "gym": "exercise fitness sport training", "gymnasium": "exercise fitness gym sport training",
+    "habit": "routine schedule weekly", "hair": "barber haircut hairdresser salon",
+    "haircut": "barber hair hairdresser salon",
+    "haircutter": "barber hair haircut hairdresser salon",
+    "hairdo": "barber hair haircut hairdresser salon", "hairdresser": "barber hair haircut salon",
+    "hairdressing": "barber hair haircut hairdresser salon",
+    "hairdryer": "barber hair haircut hairdresser salon",
+    "hairline": "barber hair haircut hairdresser salon",
+    "hairstyle": "barber hair haircut hairdresser salon",
+    "hairstylist": "barber hair haircut hairdresser salon", "halal": "diet dietary eat food",
+    "halva": "allergic allergy sesame", "halvah": "allergic allergy sesame",
+    "ham": "dinner eat food meal", "handhold": "boulder climb climbing",
+    "handlebar": "bicycle bike cycling ride", "handset": "phone", "hang on": "",
+    "hangboard": "boulder climb climbing", "hanker": "gift want wishlist",
+    "hanukkah": "birthday gift hinting present wishlist", "harm": "allergic allergy",
+    "harmful": "allergic allergy", "harness": "boulder climb climbing",
+    "hazelnut": "almond nut peanut walnut", "headset": "headphone", "heating": "boiler",
+    "helmet": "bicycle bike cycling ride", "herb": "dinner eat food meal",
+    "herbal": "beverage drink tea", "hike": "hiking walking", "hiker": "hiking walking",
+    "hiking": "walking", "hint": "birthday gift hinting present wishlist",
+    "hinting": "birthday gift present wishlist", "histamine": "allergic allergy",
+    "hive": "allergic allergy", "hold on": "", "holiday": "travel trip visited",
+    "home": "address apartment hous", "hometown": "city town", "honey": "dinner eat food meal",
+    "hoover": "cleaning", "hoping for": "gift want wishlist", "host": "dinner eat food meal",
+    "hostel": "hotel stay", "hostess": "dinner eat food meal", "hosting": "dinner eat food meal",
+    "hotel": "stay", "houmous": "allergic allergy sesame", "hous": "address apartment home",
+    "housemate": "flatmate", "housework": "cleaning", "how old": "birthday celebration",
+    "hubby": "husband married spous wife", "hummus": "allergic allergy sesame",
+    "hunger": "dinner eat restaurant venue", "hungry": "dinner eat restaurant venue",
+    "hurry up": "", "hurt": "allergic allergy", "husband": "married spous wife",
+    "i order": "allergic allergy beverage diet dietary drink eat food meal restaurant",
+    "icing": "bakery cake", "ill": "allergic allergy", "income": "budget money",
+    "infusion": "beverage drink tea", "ingredient": "allergic allergy dinner eat food meal",
+    "initiative": "project work", "inner tube": "bicycle bike cycling ride",
+    "insomnia": "bed sleep", "instructor": "teacher", "instrument": "music", "insurer": "insurance",
+    "intolerance": "allergic allergy", "intolerant": "allergic allergy", "iphone": "phone",
+    "itch": "allergic allergy", "itching": "allergic allergy", "itchy": "allergic allergy",
+    "jam": "dinner eat food meal", "java": "beverage cafe coffee drink",
+    "job": "office project work", "jog": "marathon run running", "jogger": "marathon run running",
+    "jogging": "marathon run running", "join": "club membership",
+    "jolt": "beverage cafe coffee drink", "journey": "travel trip visited", "juice": "drink water",
+    "kebab": "dinner eat food meal", "keep away": "allergic allergy",
+    "keep fit": "exercise fitness gym sport training", "ketchup": "dinner eat food meal",
+    "kettle": "beverage drink tea", "kickstand": "bicycle bike cycling ride",
+    "kid": "child daughter son", "kin": "family relationship", "kit": "device own possession",
+    "kitchen": "cooking dinner eat food meal", "kitten": "cat dog pet vet",
+    "kosher": "diet dietary eat food", "lactose": "dairy milk", "lager": "bar beer drink pub wine",
+    "lamb": "dinner eat food meal", "landlord": "rent", "lane": "street",
+    "lap": "pool swim swimming", "laptop": "computer", "lasagna": "dinner eat food meal",
+    "lasagne": "dinner eat food meal", "latte": "beverage cafe coffee drink", "laundry": "cleaning",
+    "law": "family relationship", "league": "club membership", "leave out": "allergic allergy",
+    "left out": "allergic allergy", "lemon": "dinner eat food meal",
+    "lemonade": "drink juice water", "len": "camera", "lentil": "dinner eat food meal",
+    "lethal": "allergic allergy", "letting": "landlord rent", "library": "book",
+    "lift": "exercise fitness gym sport training", "lifting": "exercise fitness gym sport training",
+    "listen": "band listening music", "listening": "band music",
+    "live": "address apartment home hous residence", "live gig": "concert gig music",
+    "live music": "concert gig music", "livelihood": "job occupation profession",
+    "loaf": "bakery cake", "loan": "mortgage", "lobster": "seafood shellfish",
+    "local place": "local", "locally": "local", "logo": "device kit own possession",
+    "long for": "gift want wishlist", "longing": "gift want wishlist",
+    "longing for": "gift want wishlist", "look forward": "", "looking forward": "",
+    "loud": "noise noisy quiet", "luggage": "backpack bag",
+    "lunch": "dinner eat meal restaurant venue", "lunchbox": "dinner eat food meal",
+    "lungo": "beverage cafe coffee drink", "lust": "gift want wishlist",
+    "macadamia": "almond nut peanut walnut", "macbook": "computer laptop",
+    "macchiato": "beverage cafe coffee drink",
+    "maintenance": "bicycle bike car device repair service", "make ill": "allergic allergy",
+    "make sense": "", "make sick": "allergic allergy", "mall": "shop store", "manager": "boss",
+    "mane": "barber hair haircut hairdresser salon", "manufacturer": "device kit own possession",
+    "marathon": "run running", "marriage": "anniversary husband married spous wedding wife",
+    "married": "anniversary husband spous wedding wife", "marzipan": "almond nut peanut walnut",
+    "matcha": "beverage drink tea", "mate": "friend", "mayonnaise": "egg",
+    "meal": "dinner eat food lunch restaurant venue", "meat": "diet dietary eat food",
+    "mechanic": "bicycle bike car device repair service", "medic": "doctor",
+    "medical": "allergic allergy", "meeting": "appointment", "member": "club membership",
+    "membership": "club", "menu": "dinner eat food meal restaurant venue", "meringue": "egg",
+    "mess up": "", "milk": "dairy lactose", "milky": "beverage cafe coffee drink",
+    "mine": "own possession", "miso": "soy", "missu": "husband married partner spous wife",
+    "missus": "husband married partner spous wife", "mobile": "phone",
+    "mocha": "beverage cafe coffee drink", "model": "device kit own possession", "mom": "mother",
+    "money": "budget", "mop": "cleaning", "mortgage": "loan", "motor": "car drive",
+    "mountaineer": "boulder climb climbing", "mountaineering": "boulder climb climbing",
+    "moustach": "barber hair haircut hairdresser salon", "move on": "", "movy": "cinema film",
+    "mozzarella": "dairy lactose milk", "mudguard": "bicycle bike cycling ride",
+    "muesli": "dinner eat food meal", "muffin": "bakery cake", "mug": "beverage coffee drink tea",
+    "mullet": "barber hair haircut hairdresser salon", "mum": "mother", "mummy": "mother",
+    "munch": "dinner eat food meal", "music": "band concert gig instrument listening",
+    "musician": "band listening music", "mussel": "seafood shellfish",
+    "mustach": "barber hair haircut hairdresser salon", "mustard": "dinner eat food meal",
+    "nana": "grandmother", "nap": "bed sleep", "nausea": "allergic allergy",
+    "nauseous": "allergic allergy", "neighbor": "neighbour", "neighbourhood": "city town",
+    "nescafe": "beverage cafe coffee drink", "nespresso": "beverage cafe coffee drink",
+    "nextdoor": "neighbour", "nibble": "dinner eat food meal",
+    "night out": "dinner eat restaurant venue", "no clue": "", "no idea": "",
+    "noise": "loud noisy quiet", "noisy": "loud noise quiet", "noodle": "dinner eat food meal",
+    "nosh": "dinner eat food meal", "notebook": "computer laptop",
+    "nougat": "almond nut peanut walnut", "novel": "book bookshop", "nut": "almond peanut walnut",
+    "nutella": "almond nut peanut walnut", "nutrition": "diet dietary eat food",
+    "nutty": "almond nut peanut walnut", "oat": "milk", "oatmeal": "dinner eat food meal",
+    "obligation": "agreed commitment errand promise todo", "occupation": "job office work",
+    "of course": "", "off limit": "allergic allergy", "office": "job work",
+    "oil": "dinner eat food meal", "omelet": "dinner eat food meal", "omelette": "egg",
+    "ongoing": "project work", "onion": "dinner eat food meal", "orange": "dinner eat food meal",
+    "order": "collect errand pick", "outstanding": "agreed commitment errand promise todo",
+    "overdue": "agreed commitment errand promise todo", "overhang": "boulder climb climbing",
+    "owe": "agreed commitment errand promise todo", "owned": "device kit own possession",
+    "oyster": "seafood shellfish"
+}'::jsonb;
+COMMENT ON FUNCTION mnemo._related_g_to_o() IS
+    'The part of _related_words for words from g to o.';
+
 -- part: 724_function_pairs.sql
 -- Questions in scripts without spaces: pairs of characters that hold a sentence together.
 
@@ -25915,325 +26151,404 @@ CREATE FUNCTION mnemo._related_a_to_f()
 RETURNS jsonb
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN '{
-    "abroad": "travel trip visited", "accessory": "device kit own possession",
-    "accommodation": "hotel stay", "account": "bank", "accounting": "accountant",
-    "address": "apartment home hous", "adviser": "mentor", "advisor": "mentor",
-    "age": "birthday celebration", "agree": "agreed commitment errand promise todo",
-    "agreed": "commitment errand promise todo", "airbnb": "hotel stay", "airline": "airport flight",
-    "airport": "flight", "album": "band listening music", "alcohol": "bar beer drink pub wine",
+    "a living": "job occupation profession", "abroad": "travel trip visited",
+    "abseil": "boulder climb climbing", "abseiling": "boulder climb climbing",
+    "accessory": "device kit own possession", "accommodation": "hotel stay", "account": "bank",
+    "accounting": "accountant", "address": "apartment home hous", "adrenaline": "allergic allergy",
+    "adviser": "mentor", "advisor": "mentor", "age": "birthday celebration",
+    "agenda": "appointment commitment meeting todo",
+    "agree": "agreed commitment errand promise todo", "agreed": "commitment errand promise todo",
+    "airbnb": "hotel stay", "airline": "airport flight", "airport": "flight",
+    "album": "band listening music", "alcohol": "bar beer drink pub wine",
     "ale": "bar beer drink pub wine", "allergen": "allergic allergy", "allergic": "allergy",
     "allergy": "allergic", "allotment": "garden plant", "americano": "beverage cafe coffee drink",
     "anaphylactic": "allergic allergy", "anaphylaxis": "allergic allergy", "android": "phone",
     "anniversary": "birthday celebration married wedding", "antihistamine": "allergic allergy",
-    "apartment": "address home hous", "appointment": "meeting", "artist": "band listening music",
-    "audio": "band listening music", "avenue": "street", "avoid": "allergic allergy",
-    "avoiding": "allergic allergy", "baby": "child daughter son", "backpack": "bag",
-    "badminton": "squash tennis", "bag": "backpack", "bagel": "sesame", "bakehous": "bakery cake",
-    "baker": "bakery cake", "bakery": "cake", "bald": "barber hair haircut hairdresser salon",
-    "band": "listening music", "bank": "account", "banking": "account bank",
-    "bar": "beer drink pub wine", "barbecue": "dinner eat food meal",
+    "apartment": "address home hous", "appetiser": "dinner eat food meal",
+    "appetite": "dinner eat restaurant venue", "appetizer": "dinner eat food meal",
+    "apple": "dinner eat food meal", "appointment": "meeting",
+    "arabica": "beverage cafe coffee drink", "artist": "band listening music", "as well": "",
+    "ascent": "boulder climb climbing", "at all": "",
+    "athletic": "exercise fitness gym sport training", "audio": "band listening music",
+    "avenue": "street", "avoid": "allergic allergy", "avoiding": "allergic allergy",
+    "baby": "child daughter son", "backpack": "bag", "bacon": "dinner eat food meal",
+    "badminton": "squash tennis", "bag": "backpack", "bagel": "allergic allergy sesame",
+    "bake": "bakery cake", "baked": "bakery cake", "bakehous": "bakery cake",
+    "baker": "bakery cake", "bakery": "cake", "baking": "bakery cake",
+    "bald": "barber hair haircut hairdresser salon", "banana": "dinner eat food meal",
+    "band": "listening music", "bang": "barber hair haircut hairdresser salon", "bank": "account",
+    "banking": "account bank", "bar": "beer drink pub wine", "barbecue": "dinner eat food meal",
     "barber": "hair haircut hairdresser salon",
+    "barbering": "barber hair haircut hairdresser salon",
     "barbershop": "barber hair haircut hairdresser salon", "barista": "beverage cafe coffee drink",
     "barnet": "barber hair haircut hairdresser salon", "bday": "birthday celebration",
     "beard": "barber hair haircut hairdresser salon", "bed": "sleep", "bedtime": "bed sleep",
-    "beer": "bar drink pub wine", "belay": "boulder climb climbing",
-    "belong": "club device kit membership own possession", "belonging": "device kit own possession",
+    "beef": "dinner eat food meal", "beer": "bar drink pub wine", "belay": "boulder climb climbing",
+    "belayer": "boulder climb climbing", "belong": "club device kit membership own possession",
+    "belonging": "device kit own possession", "berry": "dinner eat food meal",
     "beverage": "cafe coffee drink tea", "bicycle": "bike cycling ride",
-    "bike": "bicycle cycling ride", "birth": "birthday celebration",
-    "birthday": "celebration gift hinting present wishlist", "biscuit": "gluten wheat",
-    "bistro": "dinner eat restaurant venue", "board": "game", "boat": "sailing yacht",
-    "boiler": "heating", "book": "bookshop library restaurant venue", "booking": "restaurant venue",
+    "big day": "birthday celebration wedding", "bike": "bicycle cycling ride",
+    "birth": "birthday celebration", "birthday": "celebration gift hinting present wishlist",
+    "biscuit": "gluten wheat", "bistro": "dinner eat restaurant venue",
+    "bite": "dinner eat food meal", "blow dry": "barber hair haircut hairdresser salon",
+    "blowdry": "barber hair haircut hairdresser salon", "bmx": "bicycle bike cycling ride",
+    "board": "game", "boat": "sailing yacht", "boiler": "heating",
+    "book": "bookshop library restaurant venue", "booking": "restaurant venue",
     "bookkeeper": "accountant", "bookshop": "book", "bookstore": "book bookshop",
     "booz": "bar beer drink pub wine", "born": "birthday celebration", "borrow": "book library",
-    "boss": "manager", "boulder": "climb climbing gym", "bouldering": "boulder climb climbing gym",
+    "boss": "manager", "boulder": "climb climbing gym", "bouldered": "boulder climb climbing",
+    "boulderer": "boulder climb climbing", "bouldering": "boulder climb climbing gym",
     "bouquet": "florist flower", "brake": "bicycle bike cycling ride",
     "brand": "device kit own possession", "brassery": "dinner eat restaurant venue",
     "bread": "bakery cake gluten wheat", "breakfast": "dinner lunch meal restaurant",
-    "breed": "cat dog pet",
-    "brew": "beverage cafe coffee drink", "brother": "sister",
-    "brunch": "dinner lunch meal restaurant", "buddy": "friend", "budget": "money",
-    "buffet": "dinner eat food meal", "bun": "bakery cake", "butter": "dairy lactose milk",
-    "buy": "birthday gift hinting present wishlist", "cafe": "beverage coffee drink",
-    "caffeine": "beverage cafe coffee drink", "cake": "bakery", "calendar": "appointment meeting",
-    "calm": "loud noise noisy quiet", "camp": "camping tent", "camping": "tent",
-    "cappuccino": "beverage cafe coffee drink", "car": "drive", "career": "job office work",
-    "cat": "dog pet vet", "cater": "dinner eat food meal", "catering": "dinner eat food meal",
-    "celebrate": "birthday celebration", "celebration": "birthday", "celiac": "gluten wheat",
+    "breed": "cat dog pet", "brew": "beverage cafe coffee drink",
+    "brewed": "beverage cafe coffee drink", "brewing": "beverage cafe coffee drink",
+    "bring": "collect errand order pick", "bringing": "collect errand order pick",
+    "brother": "sister", "browny": "bakery cake", "brunch": "dinner lunch meal restaurant",
+    "bry": "dairy lactose milk", "buddy": "friend", "budget": "money",
+    "buffet": "dinner eat food meal", "bun": "bakery cake", "burger": "dinner eat food meal",
+    "burrito": "dinner eat food meal", "butter": "dairy lactose milk",
+    "buy": "birthday gift hinting present wishlist",
+    "buy for": "birthday gift hinting present wishlist",
+    "buy her": "birthday gift hinting present wishlist",
+    "buy him": "birthday gift hinting present wishlist",
+    "buzz": "barber hair haircut hairdresser salon", "by heart": "",
+    "cafe": "beverage coffee drink", "cafeteria": "beverage cafe coffee drink",
+    "cafetiere": "beverage cafe coffee drink", "caffeine": "beverage cafe coffee drink",
+    "cake": "bakery", "calendar": "appointment meeting", "calm": "loud noise noisy quiet",
+    "camp": "camping tent", "camping": "tent", "canape": "dinner eat food meal",
+    "candlelight": "dinner eat restaurant venue", "candlelit": "dinner eat restaurant venue",
+    "canteen": "dinner eat restaurant venue", "cappuccino": "beverage cafe coffee drink",
+    "car": "drive", "carabiner": "boulder climb climbing", "career": "job office work",
+    "carrot": "dinner eat food meal", "carry on": "", "cashew": "almond nut peanut walnut",
+    "casserole": "dinner eat food meal", "cat": "dog pet vet", "catch up": "",
+    "cater": "dinner eat food meal", "caterer": "dinner eat food meal",
+    "catering": "dinner eat food meal", "celebrate": "birthday celebration",
+    "celebration": "birthday", "celiac": "gluten wheat", "cereal": "dinner eat food meal",
     "chai": "beverage drink tea", "chain": "bicycle bike cycling ride",
-    "chalk": "boulder climb climbing", "cheese": "dairy lactose milk",
-    "chef": "dinner eat food meal", "chemist": "pharmacy prescription", "chess": "game",
-    "child": "daughter son", "children": "child daughter son",
-    "chore": "agreed commitment errand promise todo",
+    "chalk": "boulder climb climbing", "cheddar": "dairy lactose milk", "cheer up": "",
+    "cheese": "dairy lactose milk", "chef": "dinner eat food meal",
+    "chemist": "pharmacy prescription", "cherry": "dinner eat food meal", "chess": "game",
+    "chicken": "dinner eat food meal", "chickpea": "dinner eat food meal", "child": "daughter son",
+    "children": "child daughter son", "chore": "agreed commitment errand promise todo",
     "christma": "birthday gift hinting present wishlist", "church": "religion",
-    "cider": "bar beer drink pub wine", "cigarette": "smoking", "cinema": "film", "city": "town",
-    "clean": "cleaning", "cleaner": "cleaning laundry", "cleaning": "laundry",
-    "climb": "boulder climbing gym", "climber": "boulder climb climbing gym",
+    "chutney": "dinner eat food meal", "cider": "bar beer drink pub wine", "cigarette": "smoking",
+    "cinema": "film", "city": "town", "clean": "cleaning", "cleaner": "cleaning laundry",
+    "cleaning": "laundry", "climb": "boulder climbing gym", "climber": "boulder climb climbing gym",
     "climbing": "boulder climb gym", "clinic": "doctor",
     "clipper": "barber hair haircut hairdresser salon", "club": "membership", "coach": "teacher",
-    "cocktail": "bar beer drink pub wine", "coeliac": "gluten wheat",
+    "cocktail": "bar beer drink pub wine", "cod": "dinner eat food meal", "coeliac": "gluten wheat",
     "coffee": "beverage cafe drink tea", "coffeehous": "cafe coffee", "coffeeshop": "cafe coffee",
-    "collaborate": "project work", "collaborating": "project work", "collaboration": "project work",
+    "coiffeur": "barber hair haircut hairdresser salon",
+    "coiffure": "barber hair haircut hairdresser salon", "collaborate": "project work",
+    "collaborating": "project work", "collaboration": "project work",
     "collect": "errand order pick", "collecting": "collect errand order pick",
     "collection": "collect errand order pick", "college": "school university", "color": "colour",
+    "comb": "barber hair haircut hairdresser salon", "come along": "",
     "commit": "agreed commitment errand promise todo", "commitment": "agreed errand promise todo",
     "commute": "commuting work", "commuter": "commuting work", "commuting": "work",
-    "company": "job office work", "computer": "laptop", "concert": "gig music", "console": "game",
-    "cook": "cooking dinner eat food meal", "cooking": "dinner eat food meal",
-    "cortado": "beverage cafe coffee drink", "cost": "budget money",
-    "courier": "collect errand order pick", "covet": "want wishlist", "coworker": "colleague",
-    "crab": "seafood shellfish", "crag": "boulder climb climbing", "crave": "want wishlist",
-    "cream": "dairy lactose milk", "cricket": "football sport", "crockery": "washing",
-    "croissant": "bakery cake", "cuisine": "dinner eat restaurant venue",
-    "cuppa": "beverage cafe coffee drink", "curry": "dinner eat restaurant venue",
-    "cut": "barber hair haircut hairdresser salon",
+    "company": "job office work", "computer": "laptop", "concert": "gig music",
+    "confectioner": "bakery cake", "console": "game", "contain": "allergic allergy",
+    "contamination": "allergic allergy", "cook": "cooking dinner eat food meal",
+    "cooking": "dinner eat food meal", "cortado": "beverage cafe coffee drink",
+    "cost": "budget money", "count on": "agreed commitment errand promise todo",
+    "counting on": "agreed commitment errand promise todo", "courier": "collect errand order pick",
+    "covet": "want wishlist", "coworker": "colleague", "crab": "seafood shellfish",
+    "cracker": "dinner eat food meal", "crag": "boulder climb climbing",
+    "crank": "bicycle bike cycling ride", "crave": "want wishlist", "cream": "dairy lactose milk",
+    "creamer": "beverage cafe coffee drink", "creamy": "dairy lactose milk",
+    "crema": "beverage cafe coffee drink", "crew cut": "barber hair haircut hairdresser salon",
+    "cricket": "football sport", "crimp": "boulder climb climbing", "crockery": "washing",
+    "croissant": "bakery cake", "crossbar": "bicycle bike cycling ride",
+    "cuisine": "dinner eat restaurant venue", "cup": "beverage coffee drink tea",
+    "cupcake": "bakery cake", "cuppa": "beverage cafe coffee drink",
+    "curl": "barber hair haircut hairdresser salon",
+    "curly": "barber hair haircut hairdresser salon", "curry": "dinner eat restaurant venue",
+    "custard": "dairy lactose milk", "cut": "barber hair haircut hairdresser salon",
     "cutting": "barber hair haircut hairdresser salon", "cycle": "bicycle bike cycling ride",
-    "cycling": "bicycle bike ride", "cyclist": "bicycle bike cycling ride", "dad": "father",
-    "daddy": "father", "dairy": "lactose milk", "daughter": "child son",
-    "deadline": "commitment errand todo", "debt": "loan mortgage",
-    "decaf": "beverage cafe coffee drink", "degree": "school university",
+    "cycled": "bicycle bike cycling ride", "cycling": "bicycle bike ride",
+    "cyclist": "bicycle bike cycling ride", "dad": "father", "daddy": "father",
+    "dairy": "lactose milk", "dangerous": "allergic allergy",
+    "date night": "dinner eat restaurant venue", "daughter": "child son",
+    "deadline": "commitment errand todo", "deadly": "allergic allergy", "debt": "loan mortgage",
+    "decaf": "beverage cafe coffee drink", "decaffeinated": "beverage cafe coffee drink",
+    "degree": "school university", "delicious": "dinner eat food meal",
     "deliver": "collect errand order pick", "delivery": "collect errand order pick",
-    "dental": "dentist", "desire": "want wishlist", "dessert": "bakery cake",
-    "destination": "travel trip visited", "device": "kit own possession",
-    "diet": "dietary eat food", "dietary": "diet eat food", "dine": "dinner eat restaurant venue",
+    "dental": "dentist", "desire": "want wishlist", "desired": "gift want wishlist",
+    "dessert": "bakery cake", "destination": "travel trip visited", "device": "kit own possession",
+    "diary": "appointment commitment meeting todo", "diet": "dietary eat food",
+    "dietary": "diet eat food", "digest": "allergic allergy", "dine": "dinner eat restaurant venue",
+    "dine out": "dinner eat restaurant venue", "diner": "dinner eat restaurant venue",
     "dinghy": "boat sailing yacht", "dining": "dinner eat restaurant venue",
-    "dinner": "eat food lunch meal restaurant venue", "dish": "dinner eat food meal washing",
-    "dispensary": "pharmacy prescription", "dog": "cat pet vet", "dressing": "dinner eat food meal",
+    "dining out": "dinner eat restaurant venue", "dinner": "eat food lunch meal restaurant venue",
+    "dish": "dinner eat food meal washing", "dispensary": "pharmacy prescription",
+    "dog": "cat pet vet", "donut": "bakery cake", "doppio": "beverage cafe coffee drink",
+    "doubleshot": "beverage cafe coffee drink", "doughnut": "bakery cake",
+    "drank": "beverage coffee drink tea", "dream": "gift want wishlist",
+    "dreaming": "gift want wishlist", "dressing": "dinner eat food meal",
     "drink": "bar beer beverage cafe coffee juice pub tea water wine",
     "drinking": "beverage coffee drink tea", "drive": "car", "driving": "car drive",
-    "drop": "collect errand order pick", "drop off": "collect errand order pick",
-    "drug": "medicine", "drum": "instrument music", "dry cleaning": "cleaning laundry",
-    "due": "commitment errand todo", "earbud": "headphone", "earphone": "headphone",
+    "drop": "collect errand order pick", "drop by": "collect commitment errand pick",
+    "drop off": "collect errand order pick", "drug": "medicine", "drum": "instrument music",
+    "dry cleaning": "cleaning laundry", "due": "commitment errand todo", "dukkah": "sesame",
+    "dumpling": "dinner eat food meal", "duty": "agreed commitment errand promise todo",
+    "dye": "barber hair haircut hairdresser salon", "dyed": "barber hair haircut hairdresser salon",
+    "dyeing": "barber hair haircut hairdresser salon", "earbud": "headphone",
+    "earphone": "headphone", "easter": "birthday gift hinting present wishlist",
     "eat": "diet dietary dinner food meal restaurant venue",
     "eat out": "dinner eat restaurant venue", "eatery": "dinner eat restaurant venue",
     "eating": "dinner eat restaurant venue", "eating out": "dinner eat restaurant venue",
-    "ebike": "bicycle bike cycling ride", "edamame": "soy", "employed": "job office work",
-    "employer": "job office work", "engagement": "anniversary married wedding",
-    "epipen": "allergic allergy", "equipment": "device kit own possession",
+    "ebike": "bicycle bike cycling ride", "eclair": "bakery cake", "edamame": "soy",
+    "employed": "job office work", "employer": "job office work", "end up": "", "ended up": "",
+    "engagement": "anniversary married wedding", "enrol": "club membership",
+    "enroll": "club membership", "enrolled": "club membership", "epipen": "allergic allergy",
+    "equipment": "device kit own possession",
     "errand": "agreed collect commitment order pick promise todo",
     "espresso": "beverage cafe coffee drink", "exercise": "fitness gym sport training",
-    "exercising": "exercise fitness gym sport training",
-    "fade": "barber hair haircut hairdresser salon", "faith": "religion", "falafel": "sesame",
-    "family": "relationship", "festival": "concert gig music", "fetch": "collect errand order pick",
+    "exercising": "exercise fitness gym sport training", "eye on": "gift want wishlist",
+    "fade": "barber hair haircut hairdresser salon", "faith": "religion",
+    "falafel": "allergic allergy sesame", "family": "relationship", "feast": "dinner eat food meal",
+    "feel sick": "allergic allergy", "festival": "concert gig music",
+    "fetch": "collect errand order pick", "fetched": "collect errand order pick",
     "fiance": "husband married partner spous wife", "fiancee": "husband married partner spous wife",
-    "film": "cinema", "fitness": "exercise gym sport training",
-    "flight": "airport travel trip visited", "florist": "flower", "flour": "gluten wheat",
-    "flower": "florist", "fluent": "language", "fly": "travel trip visited",
-    "food": "diet dietary dinner eat meal restaurant venue", "football": "sport",
+    "film": "cinema", "fingerboard": "boulder climb climbing", "fish": "dinner eat food meal",
+    "fitness": "exercise gym sport training", "fixy": "bicycle bike cycling ride",
+    "flask": "beverage coffee drink tea", "flight": "airport travel trip visited",
+    "florist": "flower", "flour": "gluten wheat", "flower": "florist", "fluent": "language",
+    "fly": "travel trip visited", "foamy": "beverage cafe coffee drink", "follow up": "",
+    "food": "diet dietary dinner eat meal restaurant venue", "foody": "dinner eat restaurant venue",
+    "football": "sport", "foothold": "boulder climb climbing", "forbidden": "allergic allergy",
+    "frame": "bicycle bike cycling ride", "frappe": "beverage cafe coffee drink",
+    "frappuccino": "beverage cafe coffee drink", "fried": "dinner eat food meal",
     "friendship": "friend", "fringe": "barber hair haircut hairdresser salon", "frittata": "egg",
-    "fruit": "kiwi strawberry"
+    "frosting": "bakery cake", "froth": "beverage cafe coffee drink",
+    "frothy": "beverage cafe coffee drink", "fruit": "kiwi strawberry",
+    "fry": "dinner eat food meal", "frying": "dinner eat food meal", "furikake": "sesame"
 }'::jsonb;
 COMMENT ON FUNCTION mnemo._related_a_to_f() IS
     'The part of _related_words for words from a to f.';
 
 -- part: 726_related_more.sql
-CREATE FUNCTION mnemo._related_g_to_z()
+CREATE FUNCTION mnemo._related_p_to_z()
 RETURNS jsonb
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN '{
-    "gadget": "device kit own possession", "gaming": "game", "garage": "car drive",
-    "garden": "plant", "gardening": "garden plant", "gear": "device kit own possession",
-    "getaway": "travel trip visited", "gift": "birthday hinting present want wishlist",
-    "gig": "concert music", "gin": "bar beer drink pub wine", "gluten": "wheat", "gp": "doctor",
-    "grandad": "grandfather", "grandma": "grandmother", "grandpa": "grandfather",
-    "granny": "grandmother", "grip": "boulder climb climbing", "grocery": "bakery shop store",
-    "guest": "dinner eat food meal", "guitar": "instrument music",
-    "gym": "exercise fitness sport training", "habit": "routine schedule weekly",
-    "hair": "barber haircut hairdresser salon", "haircut": "barber hair hairdresser salon",
-    "hairdo": "barber hair haircut hairdresser salon", "hairdresser": "barber hair haircut salon",
-    "hairdressing": "barber hair haircut hairdresser salon",
-    "hairstyle": "barber hair haircut hairdresser salon", "halal": "diet dietary eat food",
-    "halva": "sesame", "handlebar": "bicycle bike cycling ride", "handset": "phone",
-    "harmful": "allergic allergy", "harness": "boulder climb climbing", "headset": "headphone",
-    "heating": "boiler", "helmet": "bicycle bike cycling ride", "herbal": "beverage drink tea",
-    "hike": "hiking walking", "hiker": "hiking walking", "hiking": "walking",
-    "hint": "birthday gift hinting present wishlist", "hinting": "birthday gift present wishlist",
-    "hive": "allergic allergy", "holiday": "travel trip visited", "home": "address apartment hous",
-    "hometown": "city town", "hoover": "cleaning", "host": "dinner eat food meal",
-    "hostel": "hotel stay", "hosting": "dinner eat food meal", "hotel": "stay", "houmous": "sesame",
-    "hous": "address apartment home", "housemate": "flatmate", "housework": "cleaning",
-    "hubby": "husband married partner spous wife", "hummus": "sesame",
-    "hungry": "dinner eat restaurant venue", "husband": "married partner spous wife",
-    "i order": "allergic allergy beverage diet dietary drink eat food meal restaurant",
-    "icing": "bakery cake", "ill": "allergic allergy", "income": "budget money",
-    "infusion": "beverage drink tea", "ingredient": "allergic allergy dinner eat food meal",
-    "initiative": "project work", "insomnia": "bed sleep", "instructor": "teacher",
-    "instrument": "music", "insurer": "insurance", "intolerance": "allergic allergy",
-    "intolerant": "allergic allergy", "iphone": "phone", "itch": "allergic allergy",
-    "job": "office project work", "jog": "marathon run running", "jogger": "marathon run running",
-    "jogging": "marathon run running", "join": "club membership", "journey": "travel trip visited",
-    "juice": "drink water", "keep fit": "exercise fitness gym sport training",
-    "kettle": "beverage drink tea", "kid": "child daughter son", "kin": "family relationship",
-    "kit": "device own possession", "kitchen": "cooking dinner eat food meal",
-    "kitten": "cat dog pet vet", "kosher": "diet dietary eat food", "lactose": "dairy milk",
-    "lager": "bar beer drink pub wine", "landlord": "rent", "lane": "street",
-    "lap": "pool swim swimming", "laptop": "computer", "latte": "beverage cafe coffee drink",
-    "laundry": "cleaning", "law": "family relationship", "league": "club membership",
-    "lemonade": "drink juice water", "len": "camera", "letting": "landlord rent", "library": "book",
-    "lift": "exercise fitness gym sport training", "lifting": "exercise fitness gym sport training",
-    "listen": "band listening music", "listening": "band music",
-    "live": "address apartment home hous residence", "live gig": "concert gig music",
-    "live music": "concert gig music",
-    "loaf": "bakery cake", "loan": "mortgage", "lobster": "seafood shellfish",
-    "local place": "local", "locally": "local", "loud": "noise noisy quiet",
-    "luggage": "backpack bag", "lunch": "dinner eat meal restaurant venue",
-    "macbook": "computer laptop", "macchiato": "beverage cafe coffee drink",
-    "maintenance": "bicycle bike car device repair service", "mall": "bakery shop store",
-    "manager": "boss", "manufacturer": "device kit own possession", "marathon": "run running",
-    "marriage": "anniversary husband married partner spous wedding wife",
-    "married": "anniversary husband partner spous wedding wife",
-    "marzipan": "almond nut peanut walnut", "matcha": "beverage drink tea", "mate": "friend",
-    "mayonnaise": "egg", "meal": "dinner eat food lunch restaurant venue",
-    "meat": "diet dietary eat food", "mechanic": "bicycle bike car device repair service",
-    "medic": "doctor", "meeting": "appointment", "member": "club membership", "membership": "club",
-    "menu": "dinner eat food meal restaurant venue", "meringue": "egg", "milk": "dairy lactose",
-    "milky": "beverage cafe coffee drink", "mine": "own possession", "miso": "soy",
-    "missus": "husband married partner spous wife", "mobile": "phone",
-    "mocha": "beverage cafe coffee drink", "model": "device kit own possession", "mom": "mother",
-    "money": "budget", "mop": "cleaning", "mortgage": "loan", "motor": "car drive",
-    "movy": "cinema film", "mullet": "barber hair haircut hairdresser salon", "mum": "mother",
-    "mummy": "mother", "music": "band concert gig instrument listening",
-    "musician": "band listening music", "mussel": "seafood shellfish", "nana": "grandmother",
-    "nap": "bed sleep", "neighbor": "neighbour", "neighbourhood": "city town",
-    "nextdoor": "neighbour", "noise": "loud noisy quiet", "noisy": "loud noise quiet",
-    "notebook": "computer laptop", "novel": "book bookshop", "nut": "almond peanut walnut",
-    "nutrition": "diet dietary eat food", "nutty": "almond nut peanut walnut", "oat": "milk",
-    "obligation": "agreed commitment errand promise todo", "occupation": "job office work",
-    "office": "job work", "omelette": "egg", "ongoing": "project work",
-    "order": "collect errand pick", "owned": "device kit own possession",
-    "oyster": "seafood shellfish", "pal": "friend", "paperback": "book bookshop",
-    "parcel": "collect errand order pick", "partner": "husband married spous wife",
-    "party": "birthday celebration", "pasta": "gluten wheat", "pastry": "bakery cake",
-    "patissery": "bakery cake", "peaceful": "loud noise noisy quiet", "peanut": "nut",
-    "pedal": "bicycle bike cycling ride", "pescatarian": "diet dietary eat food",
-    "pet": "cat dog vet", "pharmacy": "prescription", "phonograph": "record turntable",
-    "photo": "camera", "photograph": "camera", "photography": "camera", "physician": "doctor",
-    "physio": "physiotherapist", "physiotherapy": "physiotherapist", "piano": "instrument music",
-    "pick": "collect errand order", "pick up": "collect errand order pick",
-    "picked up": "collect errand order pick", "picking up": "collect errand order pick",
-    "pickup": "collect errand order pick", "picnic": "dinner eat food meal", "pilate": "yoga",
-    "pint": "bar beer drink pub wine", "pizza": "gluten wheat", "place": "restaurant venue",
+    "paella": "dinner eat food meal", "pal": "friend",
+    "pamper": "birthday gift hinting present wishlist", "pancake": "dinner eat food meal",
+    "pannier": "bicycle bike cycling ride", "paperback": "book bookshop",
+    "parcel": "collect errand order pick", "parmesan": "dairy lactose milk",
+    "partner": "husband married spous wife", "party": "birthday celebration",
+    "pasta": "gluten wheat", "pastry": "bakery cake", "patissery": "bakery cake",
+    "peaceful": "loud noise noisy quiet", "peanut": "nut", "pear": "dinner eat food meal",
+    "pecan": "almond nut peanut walnut", "peckish": "dinner eat restaurant venue",
+    "pedal": "bicycle bike cycling ride", "pedaling": "bicycle bike cycling ride",
+    "pedalling": "bicycle bike cycling ride", "pending": "agreed commitment errand promise todo",
+    "percolator": "beverage cafe coffee drink", "perk up": "beverage cafe coffee drink",
+    "perm": "barber hair haircut hairdresser salon", "pescatarian": "diet dietary eat food",
+    "pesto": "almond nut peanut walnut", "pet": "cat dog vet", "pharmacy": "prescription",
+    "phonograph": "record turntable", "photo": "camera", "photograph": "camera",
+    "photography": "camera", "physician": "doctor", "physio": "physiotherapist",
+    "physiotherapy": "physiotherapist", "piano": "instrument music", "pick": "collect errand order",
+    "pick up": "collect errand order pick", "picked up": "collect errand order pick",
+    "picking up": "collect errand order pick", "pickup": "collect errand order pick",
+    "picnic": "dinner eat food meal", "pie": "bakery cake", "pilate": "yoga",
+    "pine for": "gift want wishlist", "pint": "bar beer drink pub wine",
+    "pistachio": "almond nut peanut walnut", "pixy": "barber hair haircut hairdresser salon",
+    "pizza": "gluten wheat", "pizzeria": "dinner eat restaurant venue", "place": "restaurant venue",
     "plane": "airport flight", "plant": "garden", "plate": "dinner eat food meal",
-    "platter": "dinner eat food meal", "playlist": "band listening music",
-    "plumber": "boiler heating", "poison": "allergic allergy", "policy": "insurance",
-    "pool": "swim swimming", "possess": "device kit own possession", "possession": "device kit own",
-    "praline": "almond nut peanut walnut", "prawn": "allergic allergy seafood shellfish shrimp",
-    "prescription": "pharmacy",
+    "plateful": "dinner eat food meal", "platter": "dinner eat food meal", "play up": "",
+    "playing up": "", "playlist": "band listening music",
+    "pledge": "agreed commitment errand promise todo",
+    "pledged": "agreed commitment errand promise todo", "plumber": "boiler heating",
+    "pointed at": "gift hinting want wishlist", "pointing at": "gift hinting want wishlist",
+    "poison": "allergic allergy", "poisoned": "allergic allergy", "poisonous": "allergic allergy",
+    "policy": "insurance", "ponytail": "barber hair haircut hairdresser salon",
+    "pool": "swim swimming", "popcorn": "dinner eat food meal", "pork": "dinner eat food meal",
+    "porridge": "dinner eat food meal", "portion": "dinner eat food meal",
+    "possess": "device kit own possession", "possession": "device kit own",
+    "potato": "dinner eat food meal", "potluck": "dinner eat food meal",
+    "practise": "exercise fitness gym sport training", "praline": "almond nut peanut walnut",
+    "prawn": "allergic allergy seafood shellfish shrimp", "prescription": "pharmacy",
     "present": "birthday gift hinting wishlist", "price": "budget money",
     "product": "device kit own possession", "profession": "job office work", "project": "work",
     "promise": "agreed commitment errand todo", "promised": "agreed commitment errand promise todo",
     "promising": "agreed commitment errand promise todo", "pub": "bar beer drink wine",
-    "pudding": "bakery cake", "puncture": "bicycle bike cycling ride", "puppy": "cat dog pet vet",
-    "puzzle": "game", "quiet": "loud noise noisy", "quiff": "barber hair haircut hairdresser salon",
+    "pudding": "bakery cake", "pump": "bicycle bike cycling ride",
+    "puncture": "bicycle bike cycling ride", "puppy": "cat dog pet vet",
+    "pushbike": "bicycle bike cycling ride", "puzzle": "game", "quich": "egg",
+    "quiet": "loud noise noisy", "quiff": "barber hair haircut hairdresser salon",
     "racket": "squash tennis", "radiator": "boiler heating", "rail": "station train",
     "railway": "station train", "rain": "weather", "rainy": "weather",
-    "ramen": "dinner eat restaurant venue", "reaction": "allergic allergy", "read": "book bookshop",
+    "ramen": "dinner eat restaurant venue", "ran out": "", "rappel": "boulder climb climbing",
+    "rash": "allergic allergy", "razor": "barber hair haircut hairdresser salon",
+    "react badly": "allergic allergy", "reacted": "allergic allergy",
+    "reacting": "allergic allergy", "reaction": "allergic allergy", "read": "book bookshop",
     "reading": "book bookshop", "recipe": "dinner eat food meal", "record": "turntable",
-    "record player": "record turntable", "refreshment": "beverage coffee drink tea",
-    "regularly": "habit routine schedule weekly", "related": "family relationship",
-    "relation": "family relationship", "relationship": "family", "relative": "family relationship",
+    "record player": "record turntable", "refill": "beverage coffee drink tea",
+    "refreshment": "beverage coffee drink tea", "regularly": "habit routine schedule weekly",
+    "related": "family relationship", "relation": "family relationship", "relationship": "family",
+    "relative": "family relationship", "relying on": "agreed commitment errand promise todo",
     "reminder": "commitment errand todo", "rent": "landlord",
     "repair": "bicycle bike car device service", "reservation": "dinner eat restaurant venue",
     "reserve": "restaurant venue", "residence": "address apartment home hous",
     "restaurant": "dinner eat lunch meal venue", "restriction": "allergic allergy diet dietary eat",
-    "ride": "bicycle bike cycling", "rider": "bicycle bike cycling ride",
-    "riding": "bicycle bike cycling ride", "ritual": "habit routine schedule weekly",
-    "road": "street", "roast": "beverage cafe coffee drink", "rock": "boulder climb climbing",
-    "rode": "bicycle bike cycling ride", "romantic": "dinner eat restaurant venue",
-    "roommate": "flatmate", "rope": "boulder climb climbing", "rose": "florist flower",
-    "routine": "habit schedule weekly", "rucksack": "backpack bag", "rugby": "football sport",
-    "run": "marathon running", "runner": "marathon run running", "running": "marathon run",
+    "retrieve": "collect errand order pick", "ribbon": "birthday gift hinting present wishlist",
+    "rice": "dinner eat food meal", "ride": "bicycle bike cycling",
+    "rider": "bicycle bike cycling ride", "riding": "bicycle bike cycling ride",
+    "risky": "allergic allergy", "risotto": "dinner eat food meal",
+    "ristretto": "beverage cafe coffee drink", "ritual": "habit routine schedule weekly",
+    "road": "street", "roast": "beverage cafe coffee drink",
+    "roastery": "beverage cafe coffee drink", "rock": "boulder climb climbing",
+    "rockface": "boulder climb climbing", "rode": "bicycle bike cycling ride",
+    "romantic": "dinner eat restaurant venue", "roommate": "flatmate",
+    "rope": "boulder climb climbing", "rose": "florist flower", "routine": "habit schedule weekly",
+    "rsvp": "dinner eat food meal", "rucksack": "backpack bag", "rugby": "football sport",
+    "run": "marathon running", "run late": "", "run out": "", "runner": "marathon run running",
+    "running": "marathon run", "running late": "", "running out": "",
     "saddle": "bicycle bike cycling ride", "safe": "allergic allergy", "sail": "boat sailing yacht",
-    "sailing": "boat yacht", "salary": "budget money", "salon": "barber hair haircut hairdresser",
-    "satay": "almond nut peanut walnut", "sauce": "dinner eat food meal",
+    "sailing": "boat yacht", "salad": "dinner eat food meal", "salary": "budget money",
+    "salmon": "dinner eat food meal", "salon": "barber hair haircut hairdresser",
+    "salsa": "dinner eat food meal", "sandwich": "dinner eat food meal",
+    "santa": "birthday gift hinting present wishlist", "satay": "almond nut peanut walnut",
+    "sauce": "dinner eat food meal", "sausage": "dinner eat food meal",
     "scallop": "seafood shellfish", "schedule": "appointment habit meeting routine weekly",
-    "school": "university", "scissor": "hair hairdresser salon", "screening": "cinema film",
-    "scrub": "cleaning", "scruffy": "barber hair haircut hairdresser salon",
-    "seafood": "allergic allergy prawn shellfish shrimp",
-    "seed": "sesame", "sensitivity": "allergic allergy",
-    "service": "bicycle bike car device repair",
-    "servicing": "bicycle bike car device repair service",
-    "session": "exercise fitness gym sport training", "shade": "colour",
+    "school": "university", "scissor": "hair hairdresser salon", "scone": "bakery cake",
+    "scrambled": "egg", "screening": "cinema film", "scrub": "cleaning",
+    "scruffy": "barber hair haircut hairdresser salon",
+    "seafood": "allergic allergy prawn shellfish shrimp", "seasoning": "dinner eat food meal",
+    "seed": "sesame", "sensitive": "allergic allergy", "sensitivity": "allergic allergy",
+    "serial": "device kit own possession", "service": "bicycle bike car device repair",
+    "servicing": "bicycle bike car device repair service", "serving": "dinner eat food meal",
+    "session": "exercise fitness gym sport training", "set up": "", "shade": "colour",
+    "shaggy": "barber hair haircut hairdresser salon",
+    "shampoo": "barber hair haircut hairdresser salon",
     "shave": "barber hair haircut hairdresser salon",
+    "shaved": "barber hair haircut hairdresser salon",
     "shellfish": "allergic allergy prawn seafood shrimp",
     "shop": "bakery birthday gift hinting present store wishlist",
     "shopping": "birthday gift hinting present wishlist",
-    "shrimp": "allergic allergy prawn seafood shellfish",
-    "sibling": "brother sister", "sick": "allergic allergy", "silent": "loud noise noisy quiet",
+    "short back": "barber hair haircut hairdresser salon", "show up": "",
+    "shrimp": "allergic allergy prawn seafood shellfish", "sibling": "brother sister",
+    "sick": "allergic allergy", "sideburn": "barber hair haircut hairdresser salon",
+    "signed up": "club membership", "silent": "loud noise noisy quiet",
     "sing": "band listening music", "singer": "band listening music",
     "sip": "beverage coffee drink tea", "sister": "brother", "sleep": "bed", "smartphone": "phone",
     "smoke": "smoking", "smoothy": "drink juice water", "snack": "dinner eat food meal",
-    "soccer": "football sport", "society": "club membership", "soda": "drink juice water",
-    "son": "child daughter", "song": "band listening music", "soundtrack": "band listening music",
-    "soya": "milk soy", "spare": "bicycle bike cycling ride", "speak": "language",
-    "spice": "dinner eat food meal", "spoil": "birthday gift hinting present wishlist",
-    "sport": "exercise fitness football gym training", "spot": "place restaurant venue",
-    "spous": "husband married partner wife", "squash": "tennis",
+    "sneez": "allergic allergy", "snip": "barber hair haircut hairdresser salon",
+    "snipped": "barber hair haircut hairdresser salon", "soccer": "football sport",
+    "society": "club membership", "soda": "drink juice water", "son": "child daughter",
+    "song": "band listening music", "sort out": "", "sorted out": "",
+    "soundtrack": "band listening music", "soup": "dinner eat food meal",
+    "souvenir": "birthday gift hinting present wishlist", "soya": "milk soy",
+    "spaghetti": "dinner eat food meal", "spare": "bicycle bike cycling ride", "speak": "language",
+    "special day": "birthday celebration wedding", "spice": "dinner eat food meal",
+    "split end": "barber hair haircut hairdresser salon",
+    "spoil": "birthday gift hinting present wishlist", "spoke": "bicycle bike cycling ride",
+    "sponge": "bakery cake", "sport": "exercise fitness football gym training",
+    "spot": "place restaurant venue", "spous": "husband married partner wife", "squash": "tennis",
     "squat": "exercise fitness gym sport training", "starbuck": "beverage cafe coffee drink",
-    "station": "train", "stay": "hotel", "stolen": "bicycle bike car device repair service",
-    "store": "bakery shop", "stretch": "yoga", "stroll": "hiking walking",
-    "stylist": "barber hair haircut hairdresser salon", "suitcase": "backpack bag",
-    "sunny": "weather", "supermarket": "bakery shop store", "supervisor": "boss manager",
-    "supper": "dinner eat lunch meal restaurant venue",
+    "starter": "dinner eat food meal", "starve": "dinner eat restaurant venue",
+    "starving": "dinner eat restaurant venue", "station": "train", "stay": "hotel",
+    "steak": "dinner eat food meal", "steakhous": "dinner eat restaurant venue",
+    "steer clear": "allergic allergy", "stew": "dinner eat food meal",
+    "stir": "dinner eat food meal", "stolen": "bicycle bike car device repair service",
+    "stop at": "collect commitment errand pick", "stop by": "collect commitment errand pick",
+    "stop off": "collect commitment errand pick", "store": "bakery shop", "stretch": "yoga",
+    "stroll": "hiking walking", "stuck with": "",
+    "styling": "barber hair haircut hairdresser salon",
+    "stylist": "barber hair haircut hairdresser salon", "subscribe": "club membership",
+    "subscribed": "club membership", "subscriber": "club membership",
+    "subscription": "club membership", "sugar": "beverage coffee drink tea",
+    "suitcase": "backpack bag", "sunny": "weather", "supermarket": "shop store",
+    "supervisor": "boss manager", "supper": "dinner eat lunch meal restaurant venue",
     "surprise": "birthday gift hinting present wishlist", "sushi": "dinner eat restaurant venue",
-    "sweat": "exercise fitness gym sport training", "swell": "allergic allergy",
-    "swim": "pool swimming", "swimmer": "pool swim swimming", "swimming": "pool swim",
-    "table": "dinner eat restaurant venue", "tablet": "computer laptop", "tahini": "sesame",
-    "takeaway": "dinner eat restaurant venue", "tandem": "bicycle bike cycling ride",
-    "task": "agreed commitment errand project promise todo work", "tea": "beverage coffee drink",
+    "swap out": "", "sweat": "exercise fitness gym sport training",
+    "sweetener": "beverage coffee drink tea", "swell": "allergic allergy",
+    "swelling": "allergic allergy", "swim": "pool swimming", "swimmer": "pool swim swimming",
+    "swimming": "pool swim", "swing by": "collect commitment errand pick",
+    "swollen": "allergic allergy", "symptom": "allergic allergy", "syrup": "dinner eat food meal",
+    "table": "dinner eat restaurant venue", "tablet": "computer laptop",
+    "taco": "dinner eat food meal", "tahina": "allergic allergy sesame",
+    "tahini": "allergic allergy sesame", "takeaway": "dinner eat restaurant venue",
+    "takeout": "dinner eat restaurant venue", "tandem": "bicycle bike cycling ride",
+    "tapa": "dinner eat food meal", "tart": "bakery cake",
+    "task": "agreed commitment errand project promise todo work", "tasty": "dinner eat food meal",
+    "tavern": "dinner eat restaurant venue", "tea": "beverage coffee drink",
     "teammate": "colleague", "teapot": "beverage drink tea", "teeth": "dentist",
     "tenancy": "landlord rent", "tenant": "landlord rent", "tennis": "squash", "tent": "camping",
     "thai": "dinner eat restaurant venue", "thank": "birthday gift hinting present wishlist",
-    "theatre": "cinema film", "theft": "bicycle bike car device repair service",
-    "thirst": "beverage coffee drink tea", "thirsty": "beverage coffee drink tea",
-    "tidy": "cleaning", "tidying": "cleaning", "till": "birthday gift hinting present wishlist",
-    "timetable": "habit routine schedule weekly", "tire": "bicycle bike cycling ride",
-    "todo": "agreed commitment errand promise", "tofu": "soy", "tooth": "dentist",
-    "tour": "travel trip visited", "tourism": "travel trip visited", "town": "city",
+    "that work": "", "theatre": "cinema film", "theft": "bicycle bike car device repair service",
+    "thermo": "beverage coffee drink tea", "thirst": "beverage coffee drink tea",
+    "thirsty": "beverage coffee drink tea", "tidy": "cleaning", "tidying": "cleaning",
+    "till": "birthday gift hinting present wishlist", "timetable": "habit routine schedule weekly",
+    "tire": "bicycle bike cycling ride", "to do": "agreed commitment errand promise todo",
+    "toast": "dinner eat food meal", "todo": "agreed commitment errand promise", "tofu": "soy",
+    "tolerance": "allergic allergy", "tolerate": "allergic allergy",
+    "tomato": "dinner eat food meal", "tooth": "dentist", "tour": "travel trip visited",
+    "tourism": "travel trip visited", "town": "city", "toxic": "allergic allergy",
+    "trademark": "device kit own possession",
     "train": "exercise fitness gym sport station training",
     "trainer": "exercise fitness gym sport training", "training": "exercise fitness gym sport",
-    "trattoria": "dinner eat restaurant venue", "travel": "trip visited",
-    "travelled": "travel trip visited", "traveller": "travel trip visited",
-    "travelling": "travel trip visited", "treadmill": "exercise fitness gym sport training",
+    "transport": "bicycle bike car ride", "trattoria": "dinner eat restaurant venue",
+    "travel": "trip visited", "travelled": "travel trip visited",
+    "traveller": "travel trip visited", "travelling": "travel trip visited",
+    "treadmill": "exercise fitness gym sport training",
     "treat": "birthday gift hinting present wishlist", "treatment": "medicine",
-    "trek": "hiking walking", "trigger": "allergic allergy",
-    "trim": "barber hair haircut hairdresser salon",
+    "trek": "hiking walking", "tress": "barber hair haircut hairdresser salon",
+    "trigger": "allergic allergy", "trim": "barber hair haircut hairdresser salon",
     "trimming": "barber hair haircut hairdresser salon", "trip": "travel visited",
-    "tune": "piano tuner", "tuner": "piano", "turn fifty": "birthday celebration",
-    "turn forty": "birthday celebration", "turn sixty": "birthday celebration",
-    "turn thirty": "birthday celebration", "turning fifty": "birthday celebration",
+    "tuna": "dinner eat food meal", "tune": "piano tuner", "tuner": "piano",
+    "turkey": "dinner eat food meal", "turn fifty": "birthday celebration",
+    "turn forty": "birthday celebration", "turn out": "", "turn sixty": "birthday celebration",
+    "turn thirty": "birthday celebration", "turn up": "", "turned": "birthday celebration",
+    "turned out": "", "turning": "birthday celebration", "turning fifty": "birthday celebration",
     "turning forty": "birthday celebration", "turning sixty": "birthday celebration",
     "turning thirty": "birthday celebration", "turntable": "record", "tutor": "teacher",
-    "tyre": "bicycle bike cycling ride", "university": "school",
-    "unwrap": "birthday gift hinting present wishlist", "vacation": "travel trip visited",
-    "vacuum": "cleaning", "vegan": "diet dietary eat food", "vegetarian": "diet dietary eat food",
-    "vehicle": "car drive", "velo": "bicycle bike cycling ride",
+    "tyre": "bicycle bike cycling ride", "undercut": "barber hair haircut hairdresser salon",
+    "university": "school", "unkempt": "barber hair haircut hairdresser salon",
+    "unsafe": "allergic allergy", "unwell": "allergic allergy",
+    "unwrap": "birthday gift hinting present wishlist",
+    "unwrapping": "birthday gift hinting present wishlist", "vacation": "travel trip visited",
+    "vacuum": "cleaning", "valentine": "birthday gift hinting present wishlist",
+    "veg": "dinner eat food meal", "vegan": "diet dietary eat food",
+    "vegetable": "dinner eat food meal", "vegetarian": "diet dietary eat food",
+    "veggy": "dinner eat food meal", "vehicle": "car drive", "velo": "bicycle bike cycling ride",
     "venue": "dinner eat place restaurant", "vet": "cat dog pet", "village": "city town",
-    "vinyl": "record turntable", "violin": "instrument music", "visit": "travel trip visited",
-    "visited": "travel trip", "wage": "budget money",
-    "waiter": "dinner eat food meal restaurant venue", "waiting": "collect errand order pick",
-    "waitress": "dinner eat food meal", "walk": "hiking walking", "walking": "hiking",
-    "wall": "boulder climb climbing gym", "want": "gift wishlist",
-    "warranty": "bicycle bike car device repair service", "water": "drink juice",
-    "wedding": "anniversary married", "weekend": "saturday sunday",
+    "vinegar": "dinner eat food meal", "vinyl": "record turntable", "violin": "instrument music",
+    "visit": "travel trip visited", "visited": "travel trip", "vomit": "allergic allergy",
+    "voucher": "birthday gift hinting present wishlist",
+    "vow": "agreed commitment errand promise todo", "waffle": "dinner eat food meal",
+    "wage": "budget money", "waiter": "dinner eat food meal restaurant venue",
+    "waiting": "collect errand order pick", "waitress": "dinner eat food meal",
+    "walk": "hiking walking", "walk past": "", "walked past": "", "walking": "hiking",
+    "wall": "boulder climb climbing gym", "want": "gift wishlist", "wanted": "gift want wishlist",
+    "warranty": "bicycle bike car device repair service", "watch out": "allergic allergy",
+    "water": "drink juice", "wedding": "anniversary married", "weekend": "saturday sunday",
     "weekly": "habit routine schedule", "weight": "exercise fitness gym sport training",
     "went to": "travel trip visited", "wheat": "gluten", "wheel": "bicycle bike cycling ride",
-    "wheeler": "bicycle bike cycling ride", "whisky": "bar beer drink pub wine",
-    "wife": "husband married partner spous", "wine": "bar beer drink pub",
-    "wish": "birthday gift hinting present want wishlist", "wish list": "gift want wishlist",
-    "wishlist": "birthday gift hinting present want", "work": "commuting job office project",
-    "work out": "exercise fitness gym sport training", "working": "project work",
-    "workmate": "colleague", "workout": "exercise fitness gym sport training",
-    "wrap": "birthday gift hinting present wishlist", "wristwatch": "watch",
+    "wheeler": "bicycle bike cycling ride", "wheez": "allergic allergy",
+    "whisky": "bar beer drink pub wine", "wife": "husband married spous",
+    "wine": "bar beer drink pub", "wish": "birthday gift hinting present want wishlist",
+    "wish for": "gift want wishlist", "wish list": "gift want wishlist",
+    "wished": "gift want wishlist", "wishing": "gift want wishlist",
+    "wishlist": "birthday gift hinting present want", "wok": "dinner eat food meal",
+    "work": "commuting job office project", "work out": "exercise fitness gym sport training",
+    "working": "project work", "workmate": "colleague",
+    "workout": "exercise fitness gym sport training", "world cup": "football", "worn out": "",
+    "wrap": "birthday gift hinting present wishlist",
+    "wrapped": "birthday gift hinting present wishlist",
+    "wrapping": "birthday gift hinting present wishlist", "wristwatch": "watch",
     "xma": "birthday gift hinting present wishlist", "yacht": "boat sailing",
-    "yearn": "want wishlist", "yoghurt": "dairy lactose milk", "yogurt": "dairy lactose milk"
+    "yearn": "want wishlist", "yoghurt": "dairy lactose milk", "yogurt": "dairy lactose milk",
+    "yummy": "dinner eat food meal", "zaatar": "allergic allergy sesame"
 }'::jsonb;
-COMMENT ON FUNCTION mnemo._related_g_to_z() IS
-    'The part of _related_words for words from g to z.';
+COMMENT ON FUNCTION mnemo._related_p_to_z() IS
+    'The part of _related_words for words from p to z.';
 
 CREATE FUNCTION mnemo._related_words()
 RETURNS jsonb
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN mnemo._related_a_to_f() || mnemo._related_g_to_z();
+RETURN mnemo._related_a_to_f() || mnemo._related_g_to_o() || mnemo._related_p_to_z();
 COMMENT ON FUNCTION mnemo._related_words() IS
     'English words, as _terms folds them, each with the words, spaces between, that a record about '
     'the same thing is likely to have. A constant.';
@@ -26243,95 +26558,97 @@ CREATE FUNCTION mnemo._conversation_words()
 RETURNS text[]
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN string_to_array(
-    'able absolutely accept according accus achieve acquire across act actual actually adapt'
-    ' add adjust admit adopt advice advise affect afford afraid afternoon against ago ah ahead'
-    ' aim alive allow allowed alone along already alright alter although amazing among amount'
-    ' announce annoy annoyed answer anybody anymore anyway anywhere apart apparent apparently'
-    ' appear appreciate approach approve area argue around arrange arranged arrive aside asking'
+    'able absolutely accept according accus achieve acquire across act actual actually adapt add'
+    ' adjust admit adopt advice advise affect afford afraid afternoon against ago ah ahead aim'
+    ' alive allow allowed alone along already alright alter although amazing among amount announce'
+    ' annoy annoyed answer anybody anymore anyway anywhere apart app apparent apparently appear'
+    ' apply appreciate approach approve area argue around arrange arranged arrive aside asking'
     ' assess assist assume assure attach attempt attend attending attention attract autumn awake'
     ' aware away awesome bad base basically bear beat beautiful became becaus become beg began'
-    ' begin behind believe belong below bend beneath beside bet between beyond big bit blame'
-    ' bloke blow book booked booking bored boring both bother bought break breathe bring brought'
-    ' build burn bury busy buy buying calculate call called calling care careful carry carrying'
-    ' case cast catch caught caus cease certain certainly chance change chap chase cheap check'
-    ' cheer choice choose chose chosen claim clear clearly close closest cold collapse combine'
-    ' comfort comfortable coming command comment commit common communicate compare complain'
-    ' complaint complete completely compose concentrate concern conclude conduct confess confirm'
-    ' confused conquer consider constantly construct consult contain continue contribute convert'
-    ' convince cool cope copy correct correctly count counter couple course cover crazy create'
-    ' cross cry cure current currently daily dare dark day dead deal dear decent decide decided'
-    ' decision deep definitely demand deny depart depend describe deserve design desire despite'
-    ' destroy detail detect determine develop devote die differ difference different difficult'
-    ' dig direct directly dirty disappoint discover discuss dislike display divide doing'
-    ' dominate donate double doubt dozen drag draw dream drop drove dry due during eager early'
-    ' earn ease easily easy educate eh either elect else elsewhere emerge employ empty enable'
-    ' encourage end ended engage enough ensure entertain entire entirely equal escape especially'
-    ' essentially establish estimate even evening event eventually everybody everywhere exact'
-    ' exactly examine example exceed except exchange excited excus execute exhausted exist'
-    ' expand expect expensive explain explore expose express extend extra extremely eye face'
-    ' fact fail fair fairly fall familiar fancy far fast favorite favour favourite fear feed'
-    ' feel feeling felt fetching few fight figure fill final finally finance finding fine finish'
-    ' fire first fit fix float flow fold folk follow fond force forever forget forgot forgotten'
-    ' form former forty forward free freez frequently fresh front fulfil full fully fun function'
-    ' funny further future gain gather general generally getting giving glad gladly glorious'
-    ' gorgeous gotta govern grab grant greet grow guarantee guess guide guy half hand handle'
-    ' handled handy hang happen happened happening happy hard hardly hate head heading heal hear'
-    ' heard heavy hell hello help helpful hey hi hide hint hire hit hmm hold honest honestly'
-    ' hope hoping hot hour huge hunt hurry hurt idea ideal ideally ignore illustrate imagine'
-    ' immediate immediately important impose impossible impress improve include increase indeed'
-    ' indicate influence info inform information initial injure inside insist install instance'
-    ' instant instead intend intention interested interesting introduce invent invest'
-    ' investigate invite invited inviting involve issue item join joint joke judge jump justify'
-    ' keen keep kept key kick kidding kill kindly knock knowing lady large last late lately'
-    ' later latest laugh launch lay lead lean learn least leave leaving left lend lent less'
-    ' letting level lick lie light likely liking limit line link list listed little live load'
-    ' local long longer looking lose lost lovely low lucky mad main mainly maintain major making'
-    ' manage managed mark marry match matter maybe mean meant meanwhile measure melt mend'
-    ' mention mentioned mere mess message middle mind minor minute miss missed missing mistake'
-    ' mix modern moment monitor month morning mostly motivate mount move murder mutual narrow'
-    ' natural naturally near nearby nearest nearly necessarily necessary neither next nice night'
-    ' nobody nod none noon normal normally note notice nowaday nowhere observe obtain obvious'
-    ' obviously occasion occasionally occupy occur odd offer official oh ok okay once open'
+    ' begin behind believe belong below bend beneath beside bet between beyond big bit blame bloke'
+    ' blow book booked booking bored boring both bother bought break breathe bring brought build'
+    ' burn bury busy buy buying calculate call called calling cancel care careful carry carrying'
+    ' case cast catch caught caus cease center centre certain certainly chance change chap chase'
+    ' cheap check cheer choice choose chose chosen claim clear clearly click close closest clue'
+    ' cold collapse combine comfort comfortable coming command comment commit common communicate'
+    ' compare complain complaint complete completely compose concentrate concern conclude conduct'
+    ' confess confirm confused conquer consider constantly construct consult contain continue'
+    ' contribute convert convince cool cope copy correct correctly count counter couple course'
+    ' cover crazy create cross cry cure current currently daily dare dark day dead deal dear'
+    ' decent decide decided decision deep default definitely demand deny depart depend describe'
+    ' deserve design desire despite destroy detail detect determine develop devote die differ'
+    ' difference different difficult dig direct direction directly dirty disappoint discover'
+    ' discuss dislike display divide doing dominate donate double doubt download dozen drag draw'
+    ' dream drop drove dry due during eager early ease easily easy educate eh eight either elect'
+    ' else elsewhere emerge employ empty enable encourage end ended engage enough ensure entertain'
+    ' entire entirely equal escape especially essentially establish estimate even evening event'
+    ' eventually everybody everywhere exact exactly examine example exceed except exchange excited'
+    ' excus execute exhausted exist expand expect expensive explain explore expose express extend'
+    ' extra extremely eye face facility fact fail fair fairly fall familiar fancy far fast'
+    ' favorite favour favourite fear feed feel feeling felt fetching few fight figure fill final'
+    ' finally finance finding fine finish fire first fit five fix float flow fold folk follow fond'
+    ' force forever forget forgot forgotten form former forty forward four free freez frequently'
+    ' fresh front fulfil full fully fun function funny further future gain gather general'
+    ' generally getting giving glad gladly glorious gorgeous gotta govern grab grabbed grant greet'
+    ' grow guarantee guess guide guy half hall hand handing handle handled handy hang happen'
+    ' happened happening happier happiest happy hard hardly hate head headed heading heal hear'
+    ' heard heavy hell hello help helpful hey hi hide hint hire hit hmm hold honest honestly hop'
+    ' hope hoping hot hour huge hunt hurry hurrying hurt idea ideal ideally ignore illustrate'
+    ' imagine immediate immediately important impose impossible impress improve include increase'
+    ' indeed indicate indoor influence info inform information initial injure inside insist'
+    ' install instance instant instead intend intention interested interesting introduce invent'
+    ' invest investigate invite invited inviting involve issue item join joint joke judge jump'
+    ' justify keen keep kept key kick kidding kill kindly knock knowing label lady large last late'
+    ' lately later latest laugh launch lay lead lean learn least leave leaving left lend lent less'
+    ' letting level lick lie likely liking limit line link list listed little load local location'
+    ' login long longer looking lose lost lovely low lucky mad main mainly maintain major making'
+    ' manage managed map mark match matter maybe mean meant meanwhile measure melt mend mention'
+    ' mentioned mere mess message middle mind minor minute miss missed missing mistake mix modern'
+    ' moment monitor month morning mostly motivate mount move murder mutual narrow natural'
+    ' naturally navigate near nearby nearest nearly necessarily necessary neither next nice night'
+    ' nine nobody nod none noon normal normally note notice nowaday nowhere observe obtain obvious'
+    ' obviously occasion occasionally occupy occur odd offer official oh ok okay once online open'
     ' operate opinion oppose option ordinary organise organised organising original otherwise'
-    ' ought outside overall overcome overdue owe pack packing participate particular'
-    ' particularly pass past perfect perfectly perform perhap permanent permit personal'
-    ' personally persuade pick picked piece place plain plan planned planning plead pleasant'
-    ' pleased plenty plus point poor pop popular position possess possible possibly postpone'
-    ' potential pour practically praise pray predict prefer preferably preference preferred'
-    ' prepare prepared pretty prevent previous previously pricey prime private probably problem'
-    ' proceed produce promote proper properly propose protect prove provide provoke publish pull'
-    ' punish pure purpose pursue push putting qualify question quick quickly quit quite quote'
-    ' raise random range rapid rare rate rather rave raw reach react ready real realise realiz'
-    ' reason rebuild receive recent recently reckon recognise recommend recommendation recover'
-    ' reduce refer refus regard regarding regret regular regularly reject relate related relax'
-    ' release relevant reliable reliably relieve rely remain reminder remote remove repeat'
-    ' replace reply represent request require rescue reserve reserved resign resist resolve'
-    ' respective respond rest restore restrict result retain retire reveal reverse review reward'
-    ' rich right rise risk rob roll rough roughly round rub ruin rule rush sake satisfied'
-    ' satisfy save saying scratch scream search second secure seeing seek seem seemed seiz'
-    ' select send senior sense sensible separate serious seriously serve served serving set'
-    ' settle settled several severe shake shape share sharp shelter shine shock short shortly'
-    ' shot shout showing shut shy side sign signal silly similar simple simply since single sink'
-    ' sit situation skip sleepy slight slightly slip slow slowly small smart smash smile smooth'
-    ' snap social soft sole solid solve somebody somehow sometime somewhat somewhere soon sorry'
-    ' sorted sorting sound space speak special specific specifically spend spill spin split'
-    ' spoil spoke spot spread spring squeez stable stand standard stare start started state'
-    ' static stay steady steal steep stick stir stop stopping straight strain strange stress'
-    ' stretch strict strike strip strong struggle stuck stupid submit succeed such suck sudden'
-    ' suddenly suffer sufficient suggest suggestion suit suitable suited summer super superb'
-    ' supply support suppose supposed sure surely surprise surround survive suspect suspend'
-    ' sustain swallow swear sweep sweet swing switch tackle taking talk talking tear tease'
-    ' telling tempt tend term terrible test thank therefore thick thin thinking third thorough'
-    ' though threaten three thrilled throw tie tight till tiny tired today together tomorrow'
-    ' tonight top total totally touch tough toward trace track transfer transform translate trap'
-    ' treat tremble tremendous trick tricky tried trouble true trust trusty truth try trying'
-    ' turn twice twist two typical typically ugly ultimately under understand understood unite'
-    ' unless until unusual upon upset urge urgent useful usual value vanish various vary vast'
-    ' via view vital wait waiting wake wander wanna want wanting warm warn waste wasted watch'
-    ' wave weaken wear wearing week weekday weird wet whatever whenever wherever whether'
-    ' whichever while whilst whisper whoever whole wide wild willing win winter wipe wise wish'
-    ' withdraw within without witness won wonder wonderful wondering word work worked world'
-    ' worry worse worst worth wound wow wrap write wrong year yell yes yesterday yield young', ' ');
+    ' ought outdoor outside overall overcome overdue owe pack packing page participate particular'
+    ' particularly pass past perfect perfectly perform perhap permanent permit personal personally'
+    ' persuade pick picked piece place plain plan planned planning plead pleasant pleased plenty'
+    ' plus point poor pop popular position possess possible possibly postpone potential pour'
+    ' practically praise pray predict prefer preferably preference preferred preorder prepare'
+    ' prepared pretty prevent previous previously pricey prime private probably problem proceed'
+    ' produce promote proper properly propose protect prove provide provoke publish pull punish'
+    ' pure purpose pursue push putting qualify question quick quickly quit quite quote raise'
+    ' random range rapid rare rate rather rave raw reach react ready real realise realiz reason'
+    ' rebuild receive recent recently reckon recognise recommend recommendation recover reduce'
+    ' refer refus regard regarding register registration regret regular regularly reject relate'
+    ' related relax release relevant reliable reliably relieve rely remain reminder remote remove'
+    ' renew reorder repeat replace reply represent request require rescue reserve reserved resign'
+    ' resist resolve respective respond rest restore restrict result retain retire reveal reverse'
+    ' review reward rich right rise risk rob roll rough roughly round rub ruin rule rush sake'
+    ' satisfied satisfy save saying scratch scream scroll search second secure seeing seek seem'
+    ' seemed seiz select send senior sense sensible separate serious seriously serve served'
+    ' serving set settle settled seven several severe shake shape share sharp shelter shine shock'
+    ' short shortly shot shout showing shut shy side sign signal silly similar simple simply since'
+    ' single sink sit situation six skip sleepy slight slightly slip slot slow slowly small smart'
+    ' smash smile smooth snap social soft sole solid solve somebody somehow sometime somewhat'
+    ' somewhere soon sorry sorted sorting sound space speak special specific specifically spend'
+    ' spill spin split spoil spoke spot spread spring squeez stable stand standard stare start'
+    ' started state static stay steady steal steep stick stir stop stopping straight strain'
+    ' strange stress stretch strict strike strip strong struggle stuck stupid submit succeed such'
+    ' suck sudden suddenly suffer sufficient suggest suggestion suit suitable suited summer super'
+    ' superb supply support suppose supposed surely surprise surround survive suspect suspend'
+    ' sustain swallow swap swear sweep sweet swing switch tackle taking talk talking tap tear'
+    ' tease telling tempt ten tend term terrible test thank therefore thick thin thinking third'
+    ' thorough though threaten three thrilled throw tie tight till tiny tip tired today together'
+    ' tomorrow tonight top total totally touch tough toward trace track transfer transform'
+    ' translate trap treat tremble tremendous trick tricky tried trouble true trust trusty truth'
+    ' try trying turn twice twist two typical typically ugly ultimately under understand'
+    ' understood unite unless unsubscribe until unusual upload upon upset urge urgent useful usual'
+    ' value vanish various vary vast verify via view vital wait waiting wake wander wanna want'
+    ' wanting warm warn waste wasted watch wave weaken wear wearing website week weekday weird wet'
+    ' whatever whenever wherever whether whichever while whilst whisper whoever whole wide wild'
+    ' willing win winter wipe wise wish withdraw within without witness won wonder wonderful'
+    ' wondering word world worry worse worst worth wound wow wrap write wrong year yell yes'
+    ' yesterday yield young', ' ');
 COMMENT ON FUNCTION mnemo._conversation_words() IS
     'English words, as _terms folds them, that carry a conversation and seldom its subject: they '
     'ask for something only where a question has no other words.';
@@ -26416,6 +26733,57 @@ COMMENT ON FUNCTION mnemo._form_strength(text) IS
     'The entry of a word that ends in ing or ed in _word_strengths; for one that has none there '
     'and no related words, that of the word it is a form of. NULL for none.';
 
+-- part: 728_question_terms.sql
+-- What may answer the words of a question, and whom it means.
+
+CREATE FUNCTION mnemo._is_occasion(
+    p_earlier text,
+    p_before text,
+    p_word text
+)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN coalesce(p_before IN ('before', 'after', 'during')
+    OR p_before IN ('the', 'a', 'an', 'my', 'our', 'his', 'her', 'their', 'this', 'that')
+        AND (p_earlier IN ('before', 'after', 'during')
+            OR p_earlier = 'at' AND p_word IN ('party', 'wedding', 'meeting', 'interview',
+                'conference', 'event', 'festival', 'ceremony', 'reception')), false);
+COMMENT ON FUNCTION mnemo._is_occasion(text, text, text) IS
+    'Whether the last of three words tells when and not what: before the meeting, after lunch, at '
+    'the party.';
+
+CREATE FUNCTION mnemo._strangers(
+    p_text text
+)
+RETURNS text[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ARRAY(
+    SELECT n.name
+      FROM (
+        SELECT DISTINCT btrim(mnemo._fold_plurals(' ' || lower(m.found[1]) || ' '), ' ')
+                   COLLATE "C" AS name
+          FROM (
+            SELECT r.found
+              FROM regexp_matches(p_text COLLATE "C",
+                    E'(?:^|[^A-Za-z0-9])([A-Z][a-z]{2,})(?=[\\u2019'']s(?:[^A-Za-z]|$))', 'g')
+                   AS r(found)
+            UNION ALL
+            SELECT r.found
+              FROM regexp_matches(p_text COLLATE "C",
+                    '(?:^|[^A-Za-z])(?:[Dd]oes|[Dd]id|[Ii]s|[Ww]as|[Hh]as|[Hh]ad|[Ww]ill|[Ww]ould'
+                        '|[Cc]an|[Cc]ould|[Ss]hould|for|with|about|than|and|or)'
+                        ' ([A-Z][a-z]{2,})(?![A-Za-z0-9])', 'g')
+                   AS r(found)
+          ) AS m
+        OFFSET 0
+      ) AS n
+     WHERE n.name <> ALL (mnemo._calendar_words()) AND NOT mnemo._word_strengths() ? n.name
+       AND NOT mnemo._related_words() ? n.name
+);
+COMMENT ON FUNCTION mnemo._strangers(text) IS
+    'The words of a text, folded, that its letters and its grammar show to be names: with a '
+    'capital, and with a possessive behind or a verb or preposition before them. Empty for NULL.';
+
 CREATE FUNCTION mnemo._question_terms(
     p_text text
 )
@@ -26433,8 +26801,9 @@ BEGIN ATOMIC
     WITH token AS MATERIALIZED (
         SELECT t.word, min(t.place) AS place, min(t.phrase) AS phrase, max(t.pair) AS pair,
                CASE WHEN bool_and(t.others) THEN 0.72::double precision ELSE 1 END AS part,
-               CASE WHEN max(t.pair) = '' THEN '1'
-               WHEN min(t.phrase) IS NULL AND bool_and(t.before IS NOT NULL) THEN '0'
+               CASE WHEN max(t.pair) = '' OR bool_and(t.occasion) THEN '1'
+               WHEN min(t.phrase) = '' OR min(t.phrase) IS NULL AND bool_and(t.before IS NOT NULL)
+               THEN '0'
                WHEN right(t.word, 3) = 'ing' OR right(t.word, 2) = 'ed'
                THEN mnemo._form_strength(t.word)
                ELSE mnemo._word_strengths() ->> t.word END AS strength
@@ -26444,20 +26813,22 @@ BEGIN ATOMIC
                    mnemo._function_pair(
                         lag(u.word) OVER w, u.word, lead(u.word) OVER w) AS pair,
                    mnemo._related_words() ->> (u.word || ' ' || lead(u.word) OVER w) AS phrase,
-                   mnemo._related_words() ->> (lag(u.word) OVER w || ' ' || u.word) AS before
+                   mnemo._related_words() ->> (lag(u.word) OVER w || ' ' || u.word) AS before,
+                   mnemo._is_occasion(
+                        lag(u.word, 2) OVER w, lag(u.word) OVER w, u.word) AS occasion
               FROM unnest(mnemo._terms(p_text)) WITH ORDINALITY AS u(word, place)
             WINDOW w AS (ORDER BY u.place)
           ) AS t
          GROUP BY t.word
     ), asked AS MATERIALIZED (
-        SELECT t.word, t.place, t.phrase, t.part,
-               CASE WHEN t.strength IS NULL OR t.phrase IS NOT NULL THEN 2
+        SELECT t.word, t.place, nullif(t.phrase, '') AS phrase, t.part,
+               CASE WHEN t.strength IS NULL OR t.phrase <> '' THEN 2
                ELSE t.strength::integer END AS strength,
-               CASE WHEN t.strength = '0' AND t.phrase IS NULL THEN '{}'::text[]
+               CASE WHEN t.strength = '0' AND nullif(t.phrase, '') IS NULL THEN '{}'::text[]
                WHEN t.pair <> '' THEN ARRAY[t.pair]
                ELSE mnemo._word_forms(t.word) END AS forms
           FROM token AS t
-         WHERE t.strength IS DISTINCT FROM '-1' OR t.phrase IS NOT NULL
+         WHERE t.strength IS DISTINCT FROM '-1' OR t.phrase <> ''
     )
     SELECT f.place, f.word, f.strength, f.form, mnemo._hash64(f.form), max(f.factor),
            max(f.evidence * f.part)
@@ -26476,6 +26847,11 @@ BEGIN ATOMIC
                 CASE WHEN v.place = 2 + cardinality(a.forms) THEN v.form
                 ELSE mnemo._related_words() ->> v.form END, ' ')) AS r(form)
          WHERE a.strength > 0
+        UNION ALL
+        SELECT 4000 + a.place, a.word, 2, a.word, 1, 0.5, 1
+          FROM unnest(CASE WHEN p_text COLLATE "C" ~ '[A-Z]' THEN mnemo._strangers(p_text) END)
+               AS s(name)
+          JOIN asked AS a ON a.word = s.name
       ) AS f
      GROUP BY f.place, f.word, f.strength, f.form;
 END;
@@ -26483,7 +26859,8 @@ COMMENT ON FUNCTION mnemo._question_terms(text) IS
     'What may answer each word of a question, stop words aside. place: of the word. strength: 2 a '
     'word that asks for something; 1 a word of _conversation_words or of _function_pair, which '
     'does so only where there is no other; 0 a word of _weak_words, which never does. form: the '
-    'word itself, another form of it or a related word; term: its hash. factor: what a hit of it '
+    'word itself, another form of it or a related word; term: its hash. A name of _strangers asks '
+    'twice, the second time 4000 places on. factor: what a hit of it '
     'counts in ranking (1 the word, 0.85 a form, 0.5 a related word). evidence: how far a hit '
     'shows that the record speaks of what the word asks for (1, 0.9, 0.72), 0.72 of that for a '
     'relation of somebody else, who need not be the user''s. The first word of a '
@@ -26517,15 +26894,18 @@ RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE
     WHEN p_words && ARRAY['she', 'her', 'he', 'him', 'his']::text[]
+            AND mnemo._pronoun_of_partner(p_words)
         OR p_words && mnemo._spouse_words()
             AND (NOT p_words @> ARRAY['s'::text] OR mnemo._own_spouse(p_words))
     THEN 'partner'
     WHEN p_words && ARRAY['i', 'me', 'my', 'mine', 'myself', 'we', 'us', 'our', 'user']::text[]
-    THEN 'user' END;
+    THEN 'user'
+    WHEN mnemo._asks_in_general(p_words) THEN 'general' END;
 COMMENT ON FUNCTION mnemo._meant_by(text[]) IS
     'Whom words, as _terms gives them, mean that name nobody: partner for a pronoun of the third '
-    'person or a word for the user''s own spouse, that is the one subject with a name of '
-    '_partner_names; user for the first person; else NULL. NULL for NULL.';
+    'person that refers back to nobody or a word for the user''s own spouse, that is the one subject with a name of '
+    '_partner_names; user for the first person; general for a question without; else NULL. NULL '
+    'for NULL.';
 
 CREATE FUNCTION mnemo._partner_names()
 RETURNS text[]
@@ -26557,14 +26937,15 @@ CREATE TYPE mnemo._retrieval_numbers AS (
     other_factor double precision,
     own_factor double precision,
     weak_factor double precision,
-    about_factor double precision
+    about_factor double precision,
+    least_of_general double precision
 );
 COMMENT ON TYPE mnemo._retrieval_numbers IS 'The numbers of mnemo._retrieval_rules().';
 
 CREATE FUNCTION mnemo._retrieval_rules()
 RETURNS mnemo._retrieval_numbers
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN ROW(48, 40, 60, 2, 0.5, 0.41, 0.12, 0.6, 0.7, 0.5, 0.5, 0.3, 1.3, 0.3, 0.7)
+RETURN ROW(48, 40, 60, 2, 0.5, 0.41, 0.12, 0.6, 0.7, 0.5, 0.5, 0.3, 1.3, 0.3, 0.7, 0.55)
     ::mnemo._retrieval_numbers;
 COMMENT ON FUNCTION mnemo._retrieval_rules() IS
     'The numbers by which plans are executed. list_cap: entries read of each list; candidates: '
@@ -26576,7 +26957,8 @@ COMMENT ON FUNCTION mnemo._retrieval_rules() IS
     'person_alone: factor of the evidence of a record that answers nothing but the name of a '
     'query that asks for more; other_evidence, other_factor: factors for records about and naming '
     'somebody else than the query; own_factor: for records about whom it means; weak_factor: for '
-    'words that ask for nothing; about_factor: of a name as the subject.';
+    'words that ask for nothing; about_factor: of a name as the subject; least_of_general: '
+    'least_evidence where a question means nobody.';
 
 CREATE TYPE mnemo._question AS (
     terms bigint[],
@@ -26598,7 +26980,8 @@ CREATE TYPE mnemo._question AS (
     of_user boolean,
     pair boolean,
     subjects text[],
-    predicate text
+    predicate text,
+    general boolean
 );
 COMMENT ON TYPE mnemo._question IS
     'What a plan asks for. terms, slots, scores, evidences: the terms that answer slots, with idf '
@@ -26609,7 +26992,7 @@ COMMENT ON TYPE mnemo._question IS
     'whether some subject ranks first; meant: whether the plan means it, by name or pronoun; '
     'of_user: whether that is the user, or nobody is named; '
     'pair: whether both hints are there; subjects: whom the subject hint means; predicate: the '
-    'hint.';
+    'hint; general: whether it is a question that means nobody.';
 
 CREATE TYPE mnemo._reach AS (
     ids uuid[],
@@ -26941,6 +27324,8 @@ BEGIN
           LEFT JOIN name AS n
             ON n.origin = 'said' AND f.word = ANY (string_to_array(n.name, ' '))
          GROUP BY f.slot, f.word
+        -- A known name asks once.
+        HAVING f.slot < 4000 OR max(n.subject) IS NULL
     ), usage AS MATERIALIZED (
         SELECT u.ranking, u.slot, u.asks, CASE WHEN u.asks THEN 1 ELSE v_rules.weak_factor END
                AS factor
@@ -27033,11 +27418,14 @@ BEGIN
            EXISTS (SELECT FROM name AS n WHERE n.origin = 'hint')
                AND v_asked.predicate IS NOT NULL,
            ARRAY(SELECT n.subject FROM name AS n WHERE n.origin = 'hint'),
+           EXISTS (SELECT FROM query AS q WHERE q.meant = 'general' AND q.ranking <= 3)
+               AND NOT EXISTS (
+                    SELECT FROM name AS n WHERE n.origin IN ('said', 'partner', 'user')),
            ARRAY(SELECT mnemo._about_term(n.subject) FROM name AS n WHERE n.origin <> 'hint')
       INTO v_asked.terms, v_asked.slots, v_factors, v_asked.evidences, v_reads, v_asked.rankings,
            v_asked.ranking_slots, v_asked.factors, v_asked.asks, v_asked.admits, v_asked.persons,
            v_asked.preferred, v_asked.meant, v_asked.of_user, v_asked.pair, v_asked.subjects,
-           v_own
+           v_asked.general, v_own
       FROM (
         SELECT array_agg(r.term) AS terms, array_agg(r.slot) AS slots,
                array_agg(r.factor) AS factors, array_agg(r.evidence) AS evidences,
@@ -27518,9 +27906,11 @@ BEGIN ATOMIC
           LEFT JOIN (
             SELECT r.n,
                    bool_or(r.ranking = ANY ((p_asked).admits) AND r.evidence >=
-                           CASE WHEN p_unfit OR (p_filter).kinds IS NULL
-                           THEN (mnemo._retrieval_rules()).least_evidence
-                           ELSE (mnemo._retrieval_rules()).least_of_kind END
+                           CASE WHEN NOT p_unfit AND (p_filter).kinds IS NOT NULL
+                           THEN (mnemo._retrieval_rules()).least_of_kind
+                           WHEN (p_asked).general
+                           THEN (mnemo._retrieval_rules()).least_of_general
+                           ELSE (mnemo._retrieval_rules()).least_evidence END
                        AND r.evidence >= (mnemo._retrieval_rules()).relative_evidence
                            * (SELECT m.evidences FROM most AS m)[r.ranking]) AS admits,
                    bool_or(r.ranking = 5) AS entity,
