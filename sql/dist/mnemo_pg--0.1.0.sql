@@ -27705,8 +27705,8 @@ COMMENT ON FUNCTION mnemo._reached(
     mnemo._question, text, text, timestamptz, bigint[], bigint[], mnemo._recall_filter, boolean,
     bigint
 ) IS
-    'The records of the lists of a question that score highest in them, of those that the agent may '
-    'read and that pass the filter, with p_unfit of those that do not.';
+    'The records of the lists of a question that score highest in them, of those that the agent '
+    'may read and that pass the filter, with p_unfit of those that do not.';
 
 -- part: 734_scored.sql
 CREATE FUNCTION mnemo._unfit_verdict(
@@ -27759,7 +27759,7 @@ END;
 COMMENT ON FUNCTION mnemo._vectors(mnemo._reach, text) IS
     'The terms of the records reached, by their place.';
 
-CREATE FUNCTION mnemo._hits(
+CREATE FUNCTION mnemo._slot_hits(
     p_asked mnemo._question,
     p_reach mnemo._reach,
     p_org_id text
@@ -27784,7 +27784,7 @@ BEGIN ATOMIC
       ) AS h
      GROUP BY h.n, h.slot;
 END;
-COMMENT ON FUNCTION mnemo._hits(mnemo._question, mnemo._reach, text) IS
+COMMENT ON FUNCTION mnemo._slot_hits(mnemo._question, mnemo._reach, text) IS
     'What the records reached, by their place, have of each slot: the best score and evidence of '
     'its terms.';
 
@@ -27840,7 +27840,8 @@ RETURNS TABLE (
 LANGUAGE sql STABLE PARALLEL SAFE ROWS 10
 BEGIN ATOMIC
     WITH hit AS MATERIALIZED (
-        SELECT h.n, h.slot, h.score, h.evidence FROM mnemo._hits(p_asked, p_reach, p_org_id) AS h
+        SELECT h.n, h.slot, h.score, h.evidence
+          FROM mnemo._slot_hits(p_asked, p_reach, p_org_id) AS h
     ), usage AS MATERIALIZED (
         SELECT u.ranking, u.slot, u.factor, u.asks, u.slot = ANY ((p_asked).persons) AS person,
                count(*) FILTER (WHERE u.asks) OVER w AS asked,
@@ -27891,7 +27892,8 @@ BEGIN ATOMIC
                 max(r.evidence) FILTER (WHERE r.ranking = 3)] AS evidences
           FROM rated AS r
     ), verdict AS MATERIALIZED (
-        SELECT c.n, c.similarity, coalesce(w.hinted, false) AS hinted, g.words, g.best, g.evidence,
+        SELECT c.n, c.similarity, coalesce(w.hinted, false) AS hinted, g.words, g.best,
+               g.evidence,
                coalesce(g.admits, false)
                OR (p_asked).pair AND coalesce(w.hinted, false)
                OR coalesce(

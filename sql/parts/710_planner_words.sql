@@ -53,25 +53,20 @@ RETURN string_to_array(
 COMMENT ON FUNCTION mnemo._relation_words() IS
     'English words for people by what they are to the user.';
 
-CREATE FUNCTION mnemo._is_of_another(
-    p_before text,
-    p_mark text,
-    p_word text
-)
-RETURNS boolean
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN p_mark = 's' AND p_word = ANY (mnemo._relation_words()) AND p_before IS NOT NULL
-    AND p_before <> ALL (mnemo._stop_words());
-COMMENT ON FUNCTION mnemo._is_of_another(text, text, text) IS
-    'Whether the last of three folded words is a person by what he is to somebody named before, as '
-    'in Tom''s wife or my sister''s husband, and not to the user, as in where''s my wife or how''s '
-    'dad. NULL or false for all else.';
-
-CREATE FUNCTION mnemo._first_persons()
+CREATE FUNCTION mnemo._role_words()
 RETURNS text[]
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN ARRAY['i', 'me', 'my', 'mine', 'myself', 'we', 'us', 'our', 'user']::text[];
-COMMENT ON FUNCTION mnemo._first_persons() IS 'English words by which a text means its user.';
+RETURN mnemo._relation_words() || string_to_array(
+    'accountant agent architect assistant babysitter baker banker barber barista builder'
+    ' carpenter carer chef cleaner client coach cook counsellor customer dentist doctor driver'
+    ' editor electrician employee employer engineer florist gardener girl boy guest guide gp'
+    ' hairdresser hairstylist host hostess instructor interpreter journalist lady lawyer man'
+    ' mechanic member midwife nanny nurse optician painter pharmacist photographer'
+    ' physiotherapist physio plumber postman principal professor psychologist receptionist'
+    ' secretary solicitor stylist supervisor surgeon tailor teacher tenant therapist trainer'
+    ' tutor vet waiter waitress woman', ' ');
+COMMENT ON FUNCTION mnemo._role_words() IS
+    'English words for people that she or he may refer back to: relations and occupations, folded.';
 
 CREATE FUNCTION mnemo._third_persons(
     p_pronoun text
@@ -84,6 +79,40 @@ RETURN CASE p_pronoun
 END;
 COMMENT ON FUNCTION mnemo._third_persons(text) IS
     'The forms of the English pronoun she or he, folded. NULL for another.';
+
+CREATE FUNCTION mnemo._pronoun_of_partner(
+    p_words text[]
+)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN EXISTS (
+    SELECT FROM unnest(p_words) WITH ORDINALITY AS u(word, place)
+     WHERE u.word = ANY (mnemo._third_persons('she') || mnemo._third_persons('he'))
+       AND NOT p_words[1 : u.place - 1] && mnemo._role_words()
+);
+COMMENT ON FUNCTION mnemo._pronoun_of_partner(text[]) IS
+    'Whether she or he stands in folded words with nobody before it to whom it refers back, as in '
+    'my dentist said she is away. NULL gives false.';
+
+CREATE FUNCTION mnemo._is_of_another(
+    p_before text,
+    p_mark text,
+    p_word text
+)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN p_mark = 's' AND p_word = ANY (mnemo._relation_words()) AND p_before IS NOT NULL
+    AND p_before <> ALL (mnemo._stop_words() || 'user'::text);
+COMMENT ON FUNCTION mnemo._is_of_another(text, text, text) IS
+    'Whether the last of three folded words is a person by what he is to somebody named before, as '
+    'in Tom''s wife or my sister''s husband, and not to the user, as in where''s my wife or how''s '
+    'dad. NULL or false for all else.';
+
+CREATE FUNCTION mnemo._first_persons()
+RETURNS text[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ARRAY['i', 'me', 'my', 'mine', 'myself', 'we', 'us', 'our', 'user']::text[];
+COMMENT ON FUNCTION mnemo._first_persons() IS 'English words by which a text means its user.';
 
 CREATE FUNCTION mnemo._pronoun_partners(
     p_pronoun text
@@ -99,6 +128,18 @@ END;
 COMMENT ON FUNCTION mnemo._pronoun_partners(text) IS
     'Names, folded, of the person that she or he means where nobody is named, best first. NULL for '
     'another word.';
+
+CREATE FUNCTION mnemo._asks_in_general(
+    p_words text[]
+)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN p_words && ARRAY['what', 'which', 'who', 'whom', 'whose', 'where', 'when', 'why', 'how']::text[]
+    OR p_words[1] IN ('is', 'are', 'was', 'were', 'do', 'doe', 'did', 'can', 'could', 'will',
+        'would', 'should');
+COMMENT ON FUNCTION mnemo._asks_in_general(text[]) IS
+    'Whether words, as _terms gives them, make a question: an asking word, or a verb in front. '
+    'NULL for NULL.';
 
 CREATE FUNCTION mnemo._calendar_words()
 RETURNS text[]

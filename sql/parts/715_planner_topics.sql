@@ -40,14 +40,35 @@ BEGIN
             SELECT mnemo._lower(r.run), CASE r.run WHEN u.word THEN u.term ELSE r.run END,
                    cardinality(v_names) + u.place + r.place / 10000000.0
               FROM (
-                SELECT DISTINCT ON (t.term COLLATE "C") t.term, t.place,
-                       CASE WHEN mnemo._is_of_another(p_terms[t.place - 2], p_terms[t.place - 1],
-                            t.term) THEN p_words[t.place - 2] || '''s ' ELSE '' END || t.word
-                       AS word
-                  FROM unnest(p_words, p_terms) WITH ORDINALITY AS t(word, term, place)
-                 WHERE t.place <> ALL (p_taken) AND t.term <> ALL (v_parts)
-                   AND t.term COLLATE "C" <> ALL (v_empty)
-                 ORDER BY t.term COLLATE "C", t.place
+                SELECT DISTINCT ON (s.term COLLATE "C") s.term, s.place, s.word
+                  FROM (
+                    -- A phrase that has related words is one topic, an idiom is none.
+                    SELECT t.place, t.term || coalesce(' ' || t.next, '') AS term,
+                           CASE WHEN t.next IS NOT NULL THEN t.word || ' ' || t.next_word
+                           WHEN mnemo._is_of_another(t.earlier, t.before, t.term)
+                           THEN t.earlier_word || '''s ' || t.word
+                           WHEN mnemo._is_occasion(t.earlier, t.before, t.term)
+                           THEN CASE WHEN t.earlier = 'at' THEN 'at the'
+                               WHEN t.before IN ('before', 'after', 'during') THEN t.before
+                               ELSE t.earlier END || ' ' || t.word
+                           ELSE t.word END AS word
+                      FROM (
+                        SELECT u.word, u.term, u.place, lag(u.term) OVER w AS before,
+                               lag(u.term, 2) OVER w AS earlier,
+                               lag(u.word, 2) OVER w AS earlier_word,
+                               lead(u.word) OVER w AS next_word,
+                               CASE WHEN mnemo._related_words()
+                                    ? (u.term || ' ' || lead(u.term) OVER w)
+                               THEN lead(u.term) OVER w END AS next
+                          FROM unnest(p_words, p_terms) WITH ORDINALITY AS u(word, term, place)
+                        WINDOW w AS (ORDER BY u.place)
+                      ) AS t
+                     WHERE t.place <> ALL (p_taken) AND t.term <> ALL (v_parts)
+                       AND (t.term COLLATE "C" <> ALL (v_empty) OR t.next IS NOT NULL)
+                       AND NOT mnemo._related_words() ? coalesce(t.before || ' ' || t.term, '')
+                       AND mnemo._related_words() ->> (t.term || ' ' || t.next) IS DISTINCT FROM ''
+                  ) AS s
+                 ORDER BY s.term COLLATE "C", s.place
               ) AS u
               CROSS JOIN LATERAL unnest(
                     CASE WHEN octet_length(u.word) = char_length(u.word) THEN ARRAY[u.word]
@@ -127,15 +148,24 @@ COMMENT ON FUNCTION mnemo._planner_query(text[], text[]) IS
 CREATE FUNCTION mnemo._planner_queries(
     p_names text[],
     p_topics text[],
-    p_asker text
+    p_asker text,
+    p_strangers text[]
 )
 RETURNS jsonb
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
-    v_both text := mnemo._planner_query(p_names, p_topics);
-    v_topics text := mnemo._planner_query('{}', p_topics);
+    -- A name that nobody knows is told by its capital and a possessive.
+    v_told text[] := CASE WHEN p_strangers <> '{}' THEN ARRAY(
+            SELECT CASE WHEN btrim(mnemo._fold_plurals(' ' || t.topic || ' '), ' ')
+                    = ANY (p_strangers)
+                   THEN upper(left(t.topic, 1)) || substr(t.topic, 2) || '''s' ELSE t.topic END
+              FROM unnest(p_topics) WITH ORDINALITY AS t(topic, place)
+             ORDER BY t.place)
+        ELSE p_topics END;
+    v_both text := mnemo._planner_query(p_names, v_told);
+    v_topics text := mnemo._planner_query('{}', v_told);
 BEGIN
     -- Who asks is told by a word that asks for nothing.
     RETURN to_jsonb(array_remove(ARRAY[
@@ -145,9 +175,10 @@ BEGIN
     ], NULL));
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._planner_queries(text[], text[], text) IS
+COMMENT ON FUNCTION mnemo._planner_queries(text[], text[], text, text[]) IS
     'The queries of a plan: names and topics, topics, names; in the first also the word p_asker, '
-    'by which the user means himself.';
+    'by which the user means himself. Topics of p_strangers stand as possessives with a '
+    'capital.';
 
 CREATE FUNCTION mnemo._planner_intent(
     p_plain text[],

@@ -52,6 +52,21 @@ COMMENT ON FUNCTION mnemo._planner_asker(text[], text[], integer[]) IS
     'The first word by which a text means its user, those at the places p_taken aside; NULL for '
     'none.';
 
+CREATE FUNCTION mnemo._planner_question(
+    p_terms text[]
+)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN coalesce((
+    SELECT t.term
+      FROM unnest(p_terms) WITH ORDINALITY AS t(term, place)
+     WHERE mnemo._asks_in_general(ARRAY['', t.term])
+     ORDER BY t.place
+     LIMIT 1
+), p_terms[1]);
+COMMENT ON FUNCTION mnemo._planner_question(text[]) IS
+    'The word that makes a question of folded words: the first asking word, else the first word.';
+
 CREATE FUNCTION mnemo._planner_entities(
     p_text text,
     p_words text[],
@@ -113,7 +128,7 @@ BEGIN
             coalesce(v_name.part, mnemo._planner_surface(
                 p_text, p_words[v_name.first_place:v_name.last_place])));
     END LOOP;
-    IF v_partner IS NOT NULL AND NOT person
+    IF v_partner IS NOT NULL AND NOT person AND mnemo._pronoun_of_partner(p_terms)
         AND NOT entities @? 'strict $[*] ? (@.canonical != null)'
     THEN
         entities := jsonb_build_object('canonical', v_partner, 'surface', (

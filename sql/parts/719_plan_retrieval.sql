@@ -57,6 +57,7 @@ DECLARE
     v_names text[];
     v_pronoun text;
     v_past boolean;
+    v_general boolean;
     -- An expired record stays so, whatever time is asked for.
     v_live timestamptz := greatest(p_now, statement_timestamp());
 BEGIN
@@ -76,6 +77,8 @@ BEGIN
         v_found.user_subject IS NOT NULL);
     v_pronoun := CASE WHEN v_found.user_subject IS NOT NULL
         THEN mnemo._planner_asker(v_read.words, v_read.plain, v_found.taken) END;
+    v_general := v_found.entities = '[]' AND NOT v_found.person
+        AND mnemo._meant_by(v_read.terms) = 'general';
     IF v_found.entities = '[]' AND v_topics <@ mnemo._calendar_words() THEN
         -- Nothing but time, or nothing at all: all that is known of the user is asked for. What
         -- happened on a Monday need not say so, what is planned for one does.
@@ -112,7 +115,10 @@ BEGIN
         'entities', v_found.entities,
         'topics', to_jsonb(v_topics),
         'predicates', to_jsonb(v_predicates),
-        'lexical_queries', mnemo._planner_queries(v_names, v_topics, v_pronoun),
+        'lexical_queries', mnemo._planner_queries(
+            v_names, v_topics,
+            coalesce(v_pronoun, CASE WHEN v_general THEN mnemo._planner_question(v_read.terms) END),
+            mnemo._strangers(p_text)),
         'subject_hint', CASE WHEN v_hint IS NOT NULL THEN v_subject END,
         'predicate_hint', v_hint,
         'temporal', CASE WHEN v_window.label IS NOT NULL THEN jsonb_build_object(

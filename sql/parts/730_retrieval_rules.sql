@@ -18,14 +18,15 @@ CREATE TYPE mnemo._retrieval_numbers AS (
     other_factor double precision,
     own_factor double precision,
     weak_factor double precision,
-    about_factor double precision
+    about_factor double precision,
+    least_of_general double precision
 );
 COMMENT ON TYPE mnemo._retrieval_numbers IS 'The numbers of mnemo._retrieval_rules().';
 
 CREATE FUNCTION mnemo._retrieval_rules()
 RETURNS mnemo._retrieval_numbers
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN ROW(48, 40, 60, 2, 0.5, 0.41, 0.12, 0.6, 0.7, 0.5, 0.5, 0.3, 1.3, 0.3, 0.7)
+RETURN ROW(48, 40, 60, 2, 0.5, 0.41, 0.12, 0.6, 0.7, 0.5, 0.5, 0.3, 1.3, 0.3, 0.7, 0.55)
     ::mnemo._retrieval_numbers;
 COMMENT ON FUNCTION mnemo._retrieval_rules() IS
     'The numbers by which plans are executed. list_cap: entries read of each list; candidates: '
@@ -37,7 +38,8 @@ COMMENT ON FUNCTION mnemo._retrieval_rules() IS
     'person_alone: factor of the evidence of a record that answers nothing but the name of a '
     'query that asks for more; other_evidence, other_factor: factors for records about and naming '
     'somebody else than the query; own_factor: for records about whom it means; weak_factor: for '
-    'words that ask for nothing; about_factor: of a name as the subject.';
+    'words that ask for nothing; about_factor: of a name as the subject; least_of_general: '
+    'least_evidence where a question means nobody.';
 
 CREATE TYPE mnemo._question AS (
     terms bigint[],
@@ -59,7 +61,8 @@ CREATE TYPE mnemo._question AS (
     of_user boolean,
     pair boolean,
     subjects text[],
-    predicate text
+    predicate text,
+    general boolean
 );
 COMMENT ON TYPE mnemo._question IS
     'What a plan asks for. terms, slots, scores, evidences: the terms that answer slots, with idf '
@@ -70,7 +73,7 @@ COMMENT ON TYPE mnemo._question IS
     'whether some subject ranks first; meant: whether the plan means it, by name or pronoun; '
     'of_user: whether that is the user, or nobody is named; '
     'pair: whether both hints are there; subjects: whom the subject hint means; predicate: the '
-    'hint.';
+    'hint; general: whether it is a question that means nobody.';
 
 CREATE TYPE mnemo._reach AS (
     ids uuid[],

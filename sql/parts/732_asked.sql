@@ -90,6 +90,8 @@ BEGIN
           LEFT JOIN name AS n
             ON n.origin = 'said' AND f.word = ANY (string_to_array(n.name, ' '))
          GROUP BY f.slot, f.word
+        -- A known name asks once.
+        HAVING f.slot < 4000 OR max(n.subject) IS NULL
     ), usage AS MATERIALIZED (
         SELECT u.ranking, u.slot, u.asks, CASE WHEN u.asks THEN 1 ELSE v_rules.weak_factor END
                AS factor
@@ -182,11 +184,14 @@ BEGIN
            EXISTS (SELECT FROM name AS n WHERE n.origin = 'hint')
                AND v_asked.predicate IS NOT NULL,
            ARRAY(SELECT n.subject FROM name AS n WHERE n.origin = 'hint'),
+           EXISTS (SELECT FROM query AS q WHERE q.meant = 'general' AND q.ranking <= 3)
+               AND NOT EXISTS (
+                    SELECT FROM name AS n WHERE n.origin IN ('said', 'partner', 'user')),
            ARRAY(SELECT mnemo._about_term(n.subject) FROM name AS n WHERE n.origin <> 'hint')
       INTO v_asked.terms, v_asked.slots, v_factors, v_asked.evidences, v_reads, v_asked.rankings,
            v_asked.ranking_slots, v_asked.factors, v_asked.asks, v_asked.admits, v_asked.persons,
            v_asked.preferred, v_asked.meant, v_asked.of_user, v_asked.pair, v_asked.subjects,
-           v_own
+           v_asked.general, v_own
       FROM (
         SELECT array_agg(r.term) AS terms, array_agg(r.slot) AS slots,
                array_agg(r.factor) AS factors, array_agg(r.evidence) AS evidences,

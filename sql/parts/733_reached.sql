@@ -228,5 +228,5 @@ COMMENT ON FUNCTION mnemo._reached(
     mnemo._question, text, text, timestamptz, bigint[], bigint[], mnemo._recall_filter, boolean,
     bigint
 ) IS
-    'The records of the lists of a question that score highest in them, of those that the agent may '
-    'read and that pass the filter, with p_unfit of those that do not.';
+    'The records of the lists of a question that score highest in them, of those that the agent '
+    'may read and that pass the filter, with p_unfit of those that do not.';

@@ -48,7 +48,7 @@ END;
 COMMENT ON FUNCTION mnemo._vectors(mnemo._reach, text) IS
     'The terms of the records reached, by their place.';
 
-CREATE FUNCTION mnemo._hits(
+CREATE FUNCTION mnemo._slot_hits(
     p_asked mnemo._question,
     p_reach mnemo._reach,
     p_org_id text
@@ -73,7 +73,7 @@ BEGIN ATOMIC
       ) AS h
      GROUP BY h.n, h.slot;
 END;
-COMMENT ON FUNCTION mnemo._hits(mnemo._question, mnemo._reach, text) IS
+COMMENT ON FUNCTION mnemo._slot_hits(mnemo._question, mnemo._reach, text) IS
     'What the records reached, by their place, have of each slot: the best score and evidence of '
     'its terms.';
 
@@ -129,7 +129,8 @@ RETURNS TABLE (
 LANGUAGE sql STABLE PARALLEL SAFE ROWS 10
 BEGIN ATOMIC
     WITH hit AS MATERIALIZED (
-        SELECT h.n, h.slot, h.score, h.evidence FROM mnemo._hits(p_asked, p_reach, p_org_id) AS h
+        SELECT h.n, h.slot, h.score, h.evidence
+          FROM mnemo._slot_hits(p_asked, p_reach, p_org_id) AS h
     ), usage AS MATERIALIZED (
         SELECT u.ranking, u.slot, u.factor, u.asks, u.slot = ANY ((p_asked).persons) AS person,
                count(*) FILTER (WHERE u.asks) OVER w AS asked,
@@ -180,7 +181,8 @@ BEGIN ATOMIC
                 max(r.evidence) FILTER (WHERE r.ranking = 3)] AS evidences
           FROM rated AS r
     ), verdict AS MATERIALIZED (
-        SELECT c.n, c.similarity, coalesce(w.hinted, false) AS hinted, g.words, g.best, g.evidence,
+        SELECT c.n, c.similarity, coalesce(w.hinted, false) AS hinted, g.words, g.best,
+               g.evidence,
                coalesce(g.admits, false)
                OR (p_asked).pair AND coalesce(w.hinted, false)
                OR coalesce(
@@ -195,9 +197,11 @@ BEGIN ATOMIC
           LEFT JOIN (
             SELECT r.n,
                    bool_or(r.ranking = ANY ((p_asked).admits) AND r.evidence >=
-                           CASE WHEN p_unfit OR (p_filter).kinds IS NULL
-                           THEN (mnemo._retrieval_rules()).least_evidence
-                           ELSE (mnemo._retrieval_rules()).least_of_kind END
+                           CASE WHEN NOT p_unfit AND (p_filter).kinds IS NOT NULL
+                           THEN (mnemo._retrieval_rules()).least_of_kind
+                           WHEN (p_asked).general
+                           THEN (mnemo._retrieval_rules()).least_of_general
+                           ELSE (mnemo._retrieval_rules()).least_evidence END
                        AND r.evidence >= (mnemo._retrieval_rules()).relative_evidence
                            * (SELECT m.evidences FROM most AS m)[r.ranking]) AS admits,
                    bool_or(r.ranking = 5) AS entity,
@@ -208,8 +212,8 @@ BEGIN ATOMIC
              GROUP BY r.n
           ) AS g ON g.n = c.n
     ), kept AS MATERIALIZED (
-        SELECT v.n, v.similarity, v.hinted, v.words, v.best, v.evidence, v.admitted, m.id, m.content,
-               m.kind, m.subject, m.predicate, m.entities, m.valid_from,
+        SELECT v.n, v.similarity, v.hinted, v.words, v.best, v.evidence, v.admitted, m.id,
+               m.content, m.kind, m.subject, m.predicate, m.entities, m.valid_from,
                CASE WHEN p_unfit THEN mnemo._unfit_verdict(m, p_filter) END AS unfit,
                mnemo._boosts(m.source_type, m.confidence, m.kind, m.valid_from, p_now) AS boosts
           FROM verdict AS v

@@ -23,9 +23,9 @@ LIVE = ("raw", "active", "pending", "consolidated")
 RULES = (
     "list_cap", "candidates", "k", "semantic_weight", "semantic_evidence", "least_evidence",
     "least_of_kind", "relative_evidence", "content_evidence", "person_alone", "other_evidence",
-    "other_factor", "own_factor", "weak_factor", "about_factor",
+    "other_factor", "own_factor", "weak_factor", "about_factor", "least_of_general",
 )  # fmt: skip
-PARTNER, ENTITY, PREDICATE, HINT, OWN, MINE = 9000, 10000, 20000, 30000, 40000, 40001
+AGAIN, PARTNER, ENTITY, PREDICATE, HINT, OWN, MINE = 4000, 9000, 10000, 20000, 30000, 40000, 40001
 RANKINGS = {
     1: "query_1", 2: "query_2", 3: "query_3", 4: "topics", 5: "entities", 6: "predicates",
     7: "seeded", 8: "semantic", 9: "scopes", 10: "time", 11: "query_1_hinted",
@@ -284,6 +284,9 @@ class Plan:
         for slot in slots.values():
             over = [s for n, s in naming.items() if slot["word"] in n.split(" ")]
             slot["person"] = max(over) if over else None
+        # A known name asks once.
+        slots = {p: s for p, s in slots.items() if p < AGAIN or s["person"] is None}
+        self.general = "general" in spoken and not self.meant
         self.uses: dict[int, dict[int, tuple[float, bool]]] = defaultdict(dict)
         for n in texts:
             inside = {p: s for p, s in slots.items() if s["word"] in words[n]}
@@ -454,7 +457,13 @@ class Plan:
                 if self.meant and not own and not named and not nobodys:
                     proof *= rules["other_evidence"]
                 raw[r["id"]][n], evidence[r["id"]][n] = rounded(score), rounded(proof)
-        least = rules["least_of_kind" if self.plan["kind_filter"] else "least_evidence"]
+        least = rules[
+            "least_of_kind"
+            if self.plan["kind_filter"]
+            else "least_of_general"
+            if self.general
+            else "least_evidence"
+        ]
         top = {n: max((e.get(n, 0.0) for e in evidence.values()), default=0.0) for n in self.uses}
         admitted = {
             r["id"]: any(

@@ -35,7 +35,9 @@ def test_the_lists_hold_words_as_they_are_folded(conn: psycopg.Connection) -> No
     related = scalar(conn, "SELECT mnemo._related_words()")
     spoken = set(scalar(conn, "SELECT mnemo._conversation_words()"))
     stop = set(scalar(conn, "SELECT mnemo._stop_words()"))
-    words = {word for words in related.values() for word in words.split(" ")}
+    idioms = {key for key, value in related.items() if not value}
+    assert all(" " in idiom for idiom in idioms)
+    words = {word for words in related.values() for word in words.split()}
     every = sorted({part for key in related for part in key.split(" ")} | words | spoken)
     folded = conn.execute(
         "SELECT u.word FROM unnest(%s::text[]) AS u(word)"
@@ -45,7 +47,8 @@ def test_the_lists_hold_words_as_they_are_folded(conn: psycopg.Connection) -> No
     assert len(related) > 600
     assert len(spoken) > 900
     for key, value in related.items():
-        others = value.split(" ")
+        others = value.split()
+        assert value == " ".join(others)
         assert others == sorted(set(others) - {key}), key
         assert not stop & set(others), key
     assert not stop & spoken
@@ -174,14 +177,87 @@ def test_a_phrase_means_what_its_words_do_not(conn: psycopg.Connection) -> None:
 
 
 def test_whom_words_mean(conn: psycopg.Connection) -> None:
-    """The third person before the first; nobody where there is no pronoun."""
+    """The third person before the first, but not somebody just spoken of; else nobody."""
     for text, meant in (
         ("does she like it", "partner"), ("my wife", "partner"), ("my gym", "user"),
-        ("the user's gym", "user"), ("the gym", None), ("", None),
+        ("the user's gym", "user"), ("the gym", None), ("", None), ("the user's wife", "partner"),
+        ("what is the gym", "general"), ("is water wet", "general"), ("water is wet", None),
+        ("my dentist, what is she called", "user"), ("she has a dentist", "partner"),
+        ("a friend came, what does he like", "general"),
         ("Tom's wife", None), ("my sister's husband", "user"), ("where's my wife", "partner"),
         ("what's hubby like", "partner"), ("Tom's wife and my wife", "partner"),
     ):  # fmt: skip
         assert scalar(conn, "SELECT mnemo._meant_by(mnemo._terms(%s))", text) == meant, text
+
+
+def test_when_it_is_asked_is_not_what_is_asked(conn: psycopg.Connection) -> None:
+    """What it happens before or after, and idioms, ask for little; phrases have relatives."""
+    found = asked(conn, "my coffee before the meeting, after work or at the party")
+    assert {word: strength for word, (strength, _) in found.items()} == {
+        "coffee": 2, "before": 0, "meeting": 1, "after": 0, "work": 1, "party": 1,
+    }  # fmt: skip
+    assert asked(conn, "the party after the meeting, which meeting")["meeting"][0] == 2
+    found = asked(conn, "I am running late for my hair appointment")
+    assert (found["running"][0], found["late"][0], found["hair"][0]) == (0, 0, 2)
+    assert asked(conn, "who does my short back and sides")["short"][1]["haircut"] == 0.5
+    assert asked(conn, "what has she got her eye on")["eye"][1]["wishlist"] == 0.5
+    planned = scalar(
+        conn,
+        "SELECT mnemo.plan_retrieval('Running late for the gym after the meeting, what do I have "
+        "to do for my record player?', 'nobody')",
+    )
+    assert planned["topics"] == ["gym", "after meeting", "to do", "record player"]
+
+
+def test_a_name_that_nobody_knows_asks_twice(conn: psycopg.Connection) -> None:
+    """What is known of others is no answer; a known name, and one without a capital, ask once."""
+    facts = [
+        {"content": "The user's barber is Deepa.", "subject": "user", "predicate": "barber",
+         "tags": ["hair", "haircut"]},
+        {"content": "Rhea's hairdresser is Anisha.", "subject": "Rhea", "predicate": "barber",
+         "tags": ["hair", "haircut"]},
+        {"content": "The user drinks tea.", "subject": "user", "predicate": "drink"},
+    ]  # fmt: skip
+    conn.execute("SELECT mnemo.remember_many(%s, p_agent_id => 'ines')", [Jsonb(facts)])
+    for question, place in (
+        ("Who cuts Oskar's hair?", None), ("What does Jonas drink?", None),
+        ("Who cuts Rhea's hair?", 1), ("Is Deepa my barber?", 0), ("Who cuts my hair?", 0),
+        ("What do I drink on Monday?", 2),
+    ):  # fmt: skip
+        by_hand = {
+            "turn_id": 1, "generation": 1, "intent": "ambient", "lexical_queries": [question],
+        }  # fmt: skip
+        planned = scalar(conn, "SELECT mnemo.plan_retrieval(%s, 'ines')", question)
+        for plan in (by_hand, planned):
+            found = conn.execute(
+                "SELECT content FROM mnemo.retrieve(%s, 'ines')", [Jsonb(plan)]
+            ).fetchall()
+            assert found[:1] == ([] if place is None else [(facts[place]["content"],)]), plan
+    for text, names in (
+        ("where does Oskar live, and is Ludmila's car blue", ["ludmila", "oskar"]),
+        ("what did I do in March for Christmas", []), ("what's up", []), ("Where's Oskar", []),
+        ("Does Jonas know", ["jona"]), ("WHERE DOES OSKAR LIVE", []), ("it is Monday's", []),
+    ):  # fmt: skip
+        assert sorted(scalar(conn, "SELECT mnemo._strangers(%s)", text)) == names, text
+
+
+def test_a_general_question_needs_more(conn: psycopg.Connection) -> None:
+    """Half of its words answer nothing that is asked of nobody; of the user they do."""
+    conn.execute(
+        "SELECT * FROM mnemo.remember('The user drinks sparkling water.', p_subject => 'user',"
+        " p_predicate => 'beverage preference', p_tags => ARRAY['water'], p_agent_id => 'olaf')"
+    )
+    for question, number in (
+        ("What colour is water?", 0), ("Is water a molecule?", 0),
+        ("What water do I have with soup?", 1), ("water colour", 1), ("Which water?", 1),
+    ):  # fmt: skip
+        by_hand = {
+            "turn_id": 1, "generation": 1, "intent": "ambient", "lexical_queries": [question],
+        }  # fmt: skip
+        planned = scalar(conn, "SELECT mnemo.plan_retrieval(%s, 'olaf')", question)
+        for plan in (by_hand, planned):
+            found = scalar(conn, "SELECT count(*) FROM mnemo.retrieve(%s, 'olaf')", Jsonb(plan))
+            assert found == number, plan
 
 
 def test_where_somebody_lives_is_no_question_about_music(conn: psycopg.Connection) -> None:
