@@ -282,7 +282,7 @@ def lines_of(path: str) -> Iterator[str]:
 
 def said(report: ChainReport) -> str:
     """A report for people."""
-    chain = f"{report.org_id}/{report.agent_id}"
+    chain = f"{report.org_id}/{report.agent_id}" if report.org_id else "file"
     if report.ok:
         behind = f", behind the anchor {report.anchor_seq}" if report.anchor_seq else ""
         return f"{chain}: {report.checked} events hold{behind}; head {report.head or 'none'}"

@@ -7,7 +7,7 @@ import os
 import sys
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as package_version
-from typing import Any
+from typing import Annotated, Any
 
 # typer forces colours in some CI systems, also into files and pipes.
 if not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
@@ -74,8 +74,24 @@ app = typer.Typer(
 )
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        _show_version(Options())
+        raise typer.Exit
+
+
 @app.callback()
-def common(context: typer.Context, dsn: Dsn = None, as_json: Json = False) -> None:
+def common(
+    context: typer.Context,
+    dsn: Dsn = None,
+    as_json: Json = False,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="As the command version."
+        ),
+    ] = False,
+) -> None:
     """Options that may stand before the command or after it."""
     context.obj = Options(dsn=dsn, json=as_json)
 
@@ -83,7 +99,10 @@ def common(context: typer.Context, dsn: Dsn = None, as_json: Json = False) -> No
 @app.command()
 def version(context: typer.Context, dsn: Dsn = None, as_json: Json = False) -> None:
     """Show the version of this package and of the SQL that it installs."""
-    chosen = options(context, dsn, as_json)
+    _show_version(options(context, dsn, as_json))
+
+
+def _show_version(chosen: Options) -> None:
     try:
         package = package_version("mnemo_pg")
     except PackageNotFoundError:

@@ -44,7 +44,9 @@ def register(app: typer.Typer) -> None:
 def enable(
     context: typer.Context,
     model: Model,
-    dimensions: Annotated[int, typer.Argument(help="Numbers in a vector, 1 to 16000.")],
+    dimensions: Annotated[
+        int, typer.Argument(metavar="DIMENSIONS", help="Numbers in a vector, 1 to 16000.")
+    ],
     distance: Annotated[
         VectorDistance, typer.Option(help="How far apart two vectors are.")
     ] = VectorDistance.COSINE,

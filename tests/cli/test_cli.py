@@ -235,6 +235,7 @@ def test_status_of_a_role_that_may_not_count(cli: Run, dsn: str, db: psycopg.Con
 def test_version_needs_no_database(cli: Run) -> None:
     assert cli("version", "--json").json["sql"] == default_version()
     assert default_version() in cli("version").out
+    assert cli("--version").out == cli("version").out
 
 
 @pytest.mark.parametrize("place", ["before", "after", "environment"])
