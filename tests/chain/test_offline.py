@@ -189,4 +189,4 @@ def test_the_module_runs_as_a_command(
     assert not [name for name in shown if name[0] == "_"]
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\xff\xfe")))
     assert offline.main(["-"]) == 1
-    assert capsys.readouterr().out.startswith("file: BROKEN: line_unreadable")
+    assert capsys.readouterr().out.startswith("file: BROKEN at line 1: line_unreadable")
