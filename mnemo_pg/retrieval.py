@@ -91,7 +91,8 @@ class RetrievalPlan:
 
     `turn_id` and `generation` number the turns and the plans of a turn. `entities`, `topics`,
     `predicates`, `lexical_queries` (run one by one, results fused), `scopes` (kinds) and the hints
-    say what to look for, and exclude nothing; `kind_filter` does. `plan_id`, `requires_memory` and
+    say what to look for, and exclude nothing; `kind_filter` does. With `intent` none nothing is
+    searched: `RetrievalPlan.search` makes plans that do. `plan_id`, `requires_memory` and
     `source_transcript_hash` None are found by the database. `warnings` name what it dropped.
     """
 
