@@ -30,13 +30,39 @@ SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
 SET jit = off
 AS $fn$
+DECLARE
+    v_size integer := cardinality(p_call.signature);
+    v_seen record;
+    v_probe record;
 BEGIN
-    RETURN EXISTS (SELECT FROM mnemo._failures_for(p_call.audiences) AS f);
+    SELECT count(*) <= 100 AS complete,
+           coalesce(bool_or(f.shared::double precision / (f.size + v_size - f.shared)
+               >= p_call.threshold), false) AS reaches
+      INTO v_seen
+      FROM (
+        SELECT k.size,
+               -- Whatever differs too much in size shares too little.
+               CASE WHEN least(k.size, v_size)::double precision / greatest(k.size, v_size)
+                         >= p_call.threshold AND k.signature && p_call.signature
+                    THEN mnemo._shared_tokens(k.signature, p_call.signature) END AS shared
+          FROM mnemo._failures_for(p_call.audiences) AS k
+         LIMIT 101
+      ) AS f;
+    IF v_seen.complete OR v_seen.reaches THEN
+        RETURN v_seen.reaches;
+    END IF;
+    p_call := mnemo._failure_call(p_call);
+    v_probe := mnemo._probe(p_call, p_call.threshold, 0);
+    RETURN EXISTS (
+        SELECT
+          FROM mnemo._similar(
+                v_probe.keys, p_call.org_id, p_call.audiences, p_call.context, p_call.asked_at,
+                v_probe.sketch, v_probe.long_sketch, v_size, p_call.threshold) AS s);
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._may_warn(mnemo._recall_input) IS
-    'Whether there are failures that the caller might have to be warned of: one look at an index '
-    'that has failures alone.';
+    'Whether there are failures that the caller might have to be warned of, by their tokens: up to a '
+    'hundred are compared one by one, more are looked up by their keys. False is certain.';
 
 CREATE FUNCTION mnemo._failures(
     p_call mnemo._recall_input

@@ -48,7 +48,7 @@ BEGIN
     END IF;
     v_same := mnemo._best_identical(v_call, false);
     v_identical := v_same.id IS NOT NULL;
-    IF v_same.warned THEN
+    IF v_same.warned AND mnemo._may_warn(v_call) THEN
         warnings := mnemo._warnings(v_call);
     END IF;
     IF v_same.chunk_ids <> '{}' AND (v_same.query = p_query OR v_call.guard = 'off') THEN

@@ -364,3 +364,27 @@ def test_an_exact_repeat_does_not_notice_failures(db: psycopg.Connection) -> Non
     beside = [measured() for _ in range(15)]
     assert min(beside) <= min(alone) * 1.15
     assert statistics.median(beside) <= statistics.median(alone) * 1.3
+    for word in "brown", "quick", "lazy":
+        fail(db, f"why does the {word} fox jump over the fence", agent_id="ben", scope="public")
+    measured()
+    seen = [measured() for _ in range(15)]
+    assert min(seen) <= min(alone) * 1.5
+
+
+def test_among_many_failures_the_near_ones_are_found(db: psycopg.Connection) -> None:
+    """Whether they are compared one by one, or looked up because they are too many for that."""
+    near = [fail(db, NEAR, scope="public"), fail(db, REWORDED, scope="global", agent_id="ben")]
+    for count in 60, 200:
+        db.execute(
+            "SELECT count(*) FROM generate_series(1, %s) AS n CROSS JOIN LATERAL"
+            " mnemo.remember_failure('how do I get to ' || substr(md5(n::text), 1, 9)"
+            "  || ' from the badge of ' || substr(md5(n::text), 10, 9), ARRAY[n::text], 'why',"
+            "  'agent' || n, 'public', 'acme')",
+            [count],
+        )
+        warned = recall(db)["warnings"]
+        assert {UUID(one["id"]) for one in warned} == set(near)
+        assert recall(db, "when is the harbour closed to ferries")["warnings"] is None
+        found = rows(db, "recall_failures", query=QUERY, similarity_threshold=0.5, agent_id="ana",
+                     org_id="acme")  # fmt: skip
+        assert {one["id"] for one in found} >= set(near)
