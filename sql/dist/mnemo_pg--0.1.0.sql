@@ -17560,6 +17560,21 @@ COMMENT ON FUNCTION mnemo._probe(mnemo._recall_input, double precision, bigint) 
     'keys), and the sketch of its tokens in both widths.';
 
 -- part: 623_identical_global.sql
+CREATE FUNCTION mnemo._reported(
+    p_seen_by text,
+    p_digest bigint
+)
+RETURNS TABLE (plan_id uuid, standing double precision)
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT f.plan_id, f.standing
+      FROM mnemo.plan_fare AS f
+     WHERE f.reporter_org_id = p_seen_by AND f.digest = p_digest AND f.digest IS NOT NULL;
+END;
+COMMENT ON FUNCTION mnemo._reported(text, bigint) IS
+    'The global plans of other organisations with a signature of this digest that an organisation '
+    'has reported on, and where they stand for it: one look at an index that has those alone.';
+
 CREATE FUNCTION mnemo._identical_reported(
     p_seen_by text,
     p_audience bigint,
@@ -17583,10 +17598,7 @@ LANGUAGE sql STABLE PARALLEL SAFE
 BEGIN ATOMIC
     SELECT s.org_id, s.plan_id, f.standing, s.outcome_score, s.created_at
       FROM (
-        SELECT k.plan_id, k.standing
-          FROM mnemo.plan_fare AS k
-         WHERE k.reporter_org_id = p_seen_by AND k.digest = p_digest AND k.digest IS NOT NULL
-        OFFSET 0
+        SELECT r.plan_id, r.standing FROM mnemo._reported(p_seen_by, p_digest) AS r OFFSET 0
       ) AS f
       CROSS JOIN LATERAL (
         SELECT k.*
@@ -17711,9 +17723,12 @@ BEGIN
       ) AS b ON true;
     -- No report changes the place of a plan before one of the organisation, or whether there is one.
     IF v_best.scope = 'global' THEN
-        SELECT p.*, v_best.warned INTO v_best
-          FROM unnest(mnemo._identical_global(p_call, 'off', NULL, NULL, 1, p_fresh)) AS g(plan_id)
-          CROSS JOIN LATERAL mnemo._answer('*', g.plan_id) AS p;
+        IF EXISTS (SELECT FROM mnemo._reported(p_call.org_id, p_call.digest) AS r) THEN
+            SELECT p.*, v_best.warned INTO v_best
+              FROM unnest(mnemo._identical_global(p_call, 'off', NULL, NULL, 1, p_fresh))
+                   AS g(plan_id)
+              CROSS JOIN LATERAL mnemo._answer('*', g.plan_id) AS p;
+        END IF;
     END IF;
     RETURN v_best;
 END
@@ -17801,8 +17816,10 @@ BEGIN
     plan_ids := coalesce(plan_ids, '{}');
     v_own := array_position(org_ids, '*') - 1;
     IF v_own IS NOT NULL THEN
-        plan_ids := plan_ids[:v_own] || mnemo._identical_global(
-            p_call, p_guard, p_meaning, p_values, p_limit - v_own, p_call.stale = 'refuse');
+        IF EXISTS (SELECT FROM mnemo._reported(p_call.org_id, p_call.digest) AS r) THEN
+            plan_ids := plan_ids[:v_own] || mnemo._identical_global(
+                p_call, p_guard, p_meaning, p_values, p_limit - v_own, p_call.stale = 'refuse');
+        END IF;
     END IF;
 END
 $fn$;

@@ -1,3 +1,18 @@
+CREATE FUNCTION mnemo._reported(
+    p_seen_by text,
+    p_digest bigint
+)
+RETURNS TABLE (plan_id uuid, standing double precision)
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT f.plan_id, f.standing
+      FROM mnemo.plan_fare AS f
+     WHERE f.reporter_org_id = p_seen_by AND f.digest = p_digest AND f.digest IS NOT NULL;
+END;
+COMMENT ON FUNCTION mnemo._reported(text, bigint) IS
+    'The global plans of other organisations with a signature of this digest that an organisation '
+    'has reported on, and where they stand for it: one look at an index that has those alone.';
+
 CREATE FUNCTION mnemo._identical_reported(
     p_seen_by text,
     p_audience bigint,
@@ -21,10 +36,7 @@ LANGUAGE sql STABLE PARALLEL SAFE
 BEGIN ATOMIC
     SELECT s.org_id, s.plan_id, f.standing, s.outcome_score, s.created_at
       FROM (
-        SELECT k.plan_id, k.standing
-          FROM mnemo.plan_fare AS k
-         WHERE k.reporter_org_id = p_seen_by AND k.digest = p_digest AND k.digest IS NOT NULL
-        OFFSET 0
+        SELECT r.plan_id, r.standing FROM mnemo._reported(p_seen_by, p_digest) AS r OFFSET 0
       ) AS f
       CROSS JOIN LATERAL (
         SELECT k.*

@@ -46,9 +46,12 @@ BEGIN
       ) AS b ON true;
     -- No report changes the place of a plan before one of the organisation, or whether there is one.
     IF v_best.scope = 'global' THEN
-        SELECT p.*, v_best.warned INTO v_best
-          FROM unnest(mnemo._identical_global(p_call, 'off', NULL, NULL, 1, p_fresh)) AS g(plan_id)
-          CROSS JOIN LATERAL mnemo._answer('*', g.plan_id) AS p;
+        IF EXISTS (SELECT FROM mnemo._reported(p_call.org_id, p_call.digest) AS r) THEN
+            SELECT p.*, v_best.warned INTO v_best
+              FROM unnest(mnemo._identical_global(p_call, 'off', NULL, NULL, 1, p_fresh))
+                   AS g(plan_id)
+              CROSS JOIN LATERAL mnemo._answer('*', g.plan_id) AS p;
+        END IF;
     END IF;
     RETURN v_best;
 END
@@ -136,8 +139,10 @@ BEGIN
     plan_ids := coalesce(plan_ids, '{}');
     v_own := array_position(org_ids, '*') - 1;
     IF v_own IS NOT NULL THEN
-        plan_ids := plan_ids[:v_own] || mnemo._identical_global(
-            p_call, p_guard, p_meaning, p_values, p_limit - v_own, p_call.stale = 'refuse');
+        IF EXISTS (SELECT FROM mnemo._reported(p_call.org_id, p_call.digest) AS r) THEN
+            plan_ids := plan_ids[:v_own] || mnemo._identical_global(
+                p_call, p_guard, p_meaning, p_values, p_limit - v_own, p_call.stale = 'refuse');
+        END IF;
     END IF;
 END
 $fn$;
