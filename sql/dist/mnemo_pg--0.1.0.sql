@@ -17674,6 +17674,87 @@ COMMENT ON FUNCTION mnemo._identical_global(
     'The best p_limit live global plans with the same signature whose guard agrees, in the order in '
     'which they stand for the organisation that asks: what it reported itself counts.';
 
+-- part: 624_identical_all.sql
+-- Plans with the very signature, of all audiences: statements of _best_identical and _identical_plans.
+
+CREATE FUNCTION mnemo._identical_all(
+    p_call mnemo._recall_input,
+    p_meaning bigint,
+    p_limit bigint,
+    p_fresh boolean,
+    p_delegating boolean
+)
+RETURNS TABLE (org_id text, plan_id uuid)
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT i.org_id, i.plan_id
+      FROM (
+        SELECT o.org_id, o.plan_id, o.standing, o.outcome_score, o.created_at
+          FROM unnest(CASE WHEN p_delegating
+                   THEN (p_call).audiences[1:3] || (p_call).audiences[5:]
+                   ELSE (p_call).audiences[1:3] END) WITH ORDINALITY AS a(audience, place)
+          CROSS JOIN LATERAL mnemo._identical(
+                (p_call).org_id, a.audience, (p_call).signature, (p_call).digest,
+                p_meaning, (p_call).context, (p_call).asked_at, p_limit, p_delegating AND a.place > 3,
+                (p_call).agent_id, p_fresh, (p_call).retire, NULL) AS o
+        UNION ALL
+        SELECT g.org_id, g.plan_id, g.standing, g.outcome_score, g.created_at
+          FROM mnemo._identical(
+                '*', (p_call).audiences[4], (p_call).signature, (p_call).digest,
+                p_meaning, (p_call).context, (p_call).asked_at, p_limit, false, NULL, p_fresh,
+                (p_call).retire, NULL) AS g
+      ) AS i
+     ORDER BY i.org_id = '*', i.standing DESC, i.outcome_score DESC, i.created_at DESC,
+              i.plan_id DESC
+     LIMIT p_limit;
+END;
+COMMENT ON FUNCTION mnemo._identical_all(
+    mnemo._recall_input, bigint, bigint, boolean, boolean
+) IS
+    'The best live plans with the same signature that the agent may read, and with this meaning unless it is NULL, '
+    'in the order of _match_plans; retired ones aside, p_fresh: and stale ones. p_delegating, a '
+    'constant: whether others delegated to the agent. Few did, and to start the statement with '
+    'their rules in it costs more than all the rest of it.';
+
+CREATE FUNCTION mnemo._identical_all_guarded(
+    p_call mnemo._recall_input,
+    p_guards bigint,
+    p_limit bigint,
+    p_fresh boolean,
+    p_delegating boolean
+)
+RETURNS TABLE (org_id text, plan_id uuid)
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT i.org_id, i.plan_id
+      FROM (
+        SELECT o.org_id, o.plan_id, o.standing, o.outcome_score, o.created_at
+          FROM unnest(CASE WHEN p_delegating
+                   THEN (p_call).audiences[1:3] || (p_call).audiences[5:]
+                   ELSE (p_call).audiences[1:3] END) WITH ORDINALITY AS a(audience, place)
+          CROSS JOIN LATERAL mnemo._identical_guarded(
+                (p_call).org_id, a.audience, (p_call).signature, (p_call).digest # p_guards,
+                (p_call).context, (p_call).asked_at, p_limit, p_delegating AND a.place > 3,
+                (p_call).agent_id, p_fresh, (p_call).retire, NULL) AS o
+        UNION ALL
+        SELECT g.org_id, g.plan_id, g.standing, g.outcome_score, g.created_at
+          FROM mnemo._identical_guarded(
+                '*', (p_call).audiences[4], (p_call).signature, (p_call).digest # p_guards,
+                (p_call).context, (p_call).asked_at, p_limit, false, NULL, p_fresh,
+                (p_call).retire, NULL) AS g
+      ) AS i
+     ORDER BY i.org_id = '*', i.standing DESC, i.outcome_score DESC, i.created_at DESC,
+              i.plan_id DESC
+     LIMIT p_limit;
+END;
+COMMENT ON FUNCTION mnemo._identical_all_guarded(
+    mnemo._recall_input, bigint, bigint, boolean, boolean
+) IS
+    'The best live plans with the same signature that the agent may read, and the guard that is in p_guards, '
+    'in the order of _match_plans; retired ones aside, p_fresh: and stale ones. p_delegating, a '
+    'constant: whether others delegated to the agent. Few did, and to start the statement with '
+    'their rules in it costs more than all the rest of it.';
+
 -- part: 625_match.sql
 CREATE FUNCTION mnemo._best_identical(
     p_call mnemo._recall_input,
@@ -17692,35 +17773,21 @@ AS $fn$
 DECLARE
     v_best mnemo._best_answer;
 BEGIN
-    SELECT b.*, EXISTS (
-               SELECT FROM mnemo._failures_for(p_call.audiences) AS f)
-      INTO v_best
-      FROM (SELECT) AS one
-      LEFT JOIN (
-       SELECT p.*
-       FROM (
-        SELECT i.org_id, i.plan_id
-          FROM (
-            SELECT o.org_id, o.plan_id, o.standing, o.outcome_score, o.created_at
-              FROM unnest(p_call.audiences[1:3] || p_call.audiences[5:])
-                   WITH ORDINALITY AS a(audience, place)
-              CROSS JOIN LATERAL mnemo._identical(
-                    p_call.org_id, a.audience, p_call.signature, p_call.digest, NULL,
-                    p_call.context, p_call.asked_at, 1, a.place > 3, p_call.agent_id,
-                    p_fresh, p_call.retire, NULL) AS o
-            UNION ALL
-            SELECT g.org_id, g.plan_id, g.standing, g.outcome_score, g.created_at
-              FROM mnemo._identical(
-                    '*', p_call.audiences[4], p_call.signature, p_call.digest, NULL,
-                    p_call.context, p_call.asked_at, 1, false, NULL, p_fresh,
-                    p_call.retire, NULL) AS g
-          ) AS i
-         ORDER BY i.org_id = '*', i.standing DESC, i.outcome_score DESC, i.created_at DESC,
-                  i.plan_id DESC
-         LIMIT 1
-       ) AS i
-       CROSS JOIN LATERAL mnemo._answer(i.org_id, i.plan_id) AS p
-      ) AS b ON true;
+    IF cardinality(p_call.audiences) > 4 THEN
+        SELECT p.*, EXISTS (SELECT FROM mnemo._failures_for(p_call.audiences) AS f)
+          INTO v_best
+          FROM (SELECT) AS one
+          LEFT JOIN (
+                mnemo._identical_all(p_call, NULL, 1, p_fresh, true) AS i
+                CROSS JOIN LATERAL mnemo._answer(i.org_id, i.plan_id) AS p) ON true;
+    ELSE
+        SELECT p.*, EXISTS (SELECT FROM mnemo._failures_for(p_call.audiences) AS f)
+          INTO v_best
+          FROM (SELECT) AS one
+          LEFT JOIN (
+                mnemo._identical_all(p_call, NULL, 1, p_fresh, false) AS i
+                CROSS JOIN LATERAL mnemo._answer(i.org_id, i.plan_id) AS p) ON true;
+    END IF;
     -- No report changes the place of a plan before one of the organisation, or whether there is one.
     IF v_best.scope = 'global' THEN
         IF EXISTS (SELECT FROM mnemo._reported(p_call.org_id, p_call.digest) AS r) THEN
@@ -17757,60 +17824,29 @@ SET enable_sort = off
 SET jit = off
 AS $fn$
 DECLARE
+    v_delegating boolean := cardinality(p_call.audiences) > 4;
     v_own integer;
 BEGIN
-    IF p_guard = 'strict' THEN
-        SELECT array_agg(i.org_id), array_agg(i.plan_id)
-          INTO org_ids, plan_ids
-          FROM (
-            SELECT e.org_id, e.plan_id
-              FROM (
-                SELECT o.org_id, o.plan_id, o.standing, o.outcome_score, o.created_at
-                  FROM unnest(p_call.audiences[1:3] || p_call.audiences[5:])
-                       WITH ORDINALITY AS a(audience, place)
-                  CROSS JOIN LATERAL mnemo._identical_guarded(
-                        p_call.org_id, a.audience, p_call.signature,
-                        p_call.digest # p_meaning # p_values, p_call.context, p_call.asked_at,
-                        p_limit, a.place > 3, p_call.agent_id, p_call.stale = 'refuse',
-                        p_call.retire, NULL) AS o
-                UNION ALL
-                SELECT g.org_id, g.plan_id, g.standing, g.outcome_score, g.created_at
-                  FROM mnemo._identical_guarded(
-                        '*', p_call.audiences[4], p_call.signature,
-                        p_call.digest # p_meaning # p_values, p_call.context, p_call.asked_at,
-                        p_limit, false, NULL, p_call.stale = 'refuse', p_call.retire,
-                        NULL) AS g
-              ) AS e
-             ORDER BY e.org_id = '*', e.standing DESC, e.outcome_score DESC, e.created_at DESC,
-                      e.plan_id DESC
-             LIMIT p_limit
-          ) AS i;
+    IF p_guard = 'strict' AND NOT v_delegating THEN
+        SELECT array_agg(i.org_id), array_agg(i.plan_id) INTO org_ids, plan_ids
+          FROM mnemo._identical_all_guarded(
+                p_call, p_meaning # p_values, p_limit, p_call.stale = 'refuse',
+                false) AS i;
+    ELSIF p_guard = 'strict' THEN
+        SELECT array_agg(i.org_id), array_agg(i.plan_id) INTO org_ids, plan_ids
+          FROM mnemo._identical_all_guarded(
+                p_call, p_meaning # p_values, p_limit, p_call.stale = 'refuse',
+                true) AS i;
+    ELSIF v_delegating THEN
+        SELECT array_agg(i.org_id), array_agg(i.plan_id) INTO org_ids, plan_ids
+          FROM mnemo._identical_all(
+                p_call, CASE p_guard WHEN 'meaning' THEN p_meaning END, p_limit, p_call.stale = 'refuse',
+                true) AS i;
     ELSE
-        SELECT array_agg(i.org_id), array_agg(i.plan_id)
-          INTO org_ids, plan_ids
-          FROM (
-            SELECT e.org_id, e.plan_id
-              FROM (
-                SELECT o.org_id, o.plan_id, o.standing, o.outcome_score, o.created_at
-                  FROM unnest(p_call.audiences[1:3] || p_call.audiences[5:])
-                       WITH ORDINALITY AS a(audience, place)
-                  CROSS JOIN LATERAL mnemo._identical(
-                        p_call.org_id, a.audience, p_call.signature, p_call.digest,
-                        CASE p_guard WHEN 'meaning' THEN p_meaning END, p_call.context,
-                        p_call.asked_at, p_limit, a.place > 3, p_call.agent_id,
-                        p_call.stale = 'refuse', p_call.retire, NULL) AS o
-                UNION ALL
-                SELECT g.org_id, g.plan_id, g.standing, g.outcome_score, g.created_at
-                  FROM mnemo._identical(
-                        '*', p_call.audiences[4], p_call.signature, p_call.digest,
-                        CASE p_guard WHEN 'meaning' THEN p_meaning END, p_call.context,
-                        p_call.asked_at, p_limit, false, NULL, p_call.stale = 'refuse',
-                        p_call.retire, NULL) AS g
-              ) AS e
-             ORDER BY e.org_id = '*', e.standing DESC, e.outcome_score DESC, e.created_at DESC,
-                      e.plan_id DESC
-             LIMIT p_limit
-          ) AS i;
+        SELECT array_agg(i.org_id), array_agg(i.plan_id) INTO org_ids, plan_ids
+          FROM mnemo._identical_all(
+                p_call, CASE p_guard WHEN 'meaning' THEN p_meaning END, p_limit, p_call.stale = 'refuse',
+                false) AS i;
     END IF;
     org_ids := coalesce(org_ids, '{}');
     plan_ids := coalesce(plan_ids, '{}');
