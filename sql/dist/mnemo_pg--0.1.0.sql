@@ -16675,113 +16675,6 @@ $fn$;
 COMMENT ON FUNCTION mnemo._source_problem(text, text) IS
     'The problem of the name of a source: blank but not empty, over 256 characters; NULL for none.';
 
-CREATE FUNCTION mnemo._cited(
-    p_org_id text,
-    p_plan_id uuid
-)
-RETURNS TABLE (
-    org_id text,
-    source text,
-    chunk_ids text[],
-    since timestamptz,
-    then_versions bigint[]
-)
-LANGUAGE sql STABLE PARALLEL SAFE ROWS 1
-BEGIN ATOMIC
-    SELECT m.origin_org_id, coalesce(p.chunk_source, ''), p.chunk_ids,
-           greatest(k.checked_at, coalesce(
-               timestamptz '1970-01-01 00:00:00+00' + p.read_at * interval '1 microsecond',
-               m.created_at)),
-           CASE WHEN k.checked_at IS NULL THEN p.memory_versions ELSE k.memory_versions END
-      FROM (
-        SELECT r.*
-          FROM mnemo.memory AS r
-         WHERE r.org_id = p_org_id AND r.id = p_plan_id
-        OFFSET 0
-      ) AS m
-      CROSS JOIN LATERAL jsonb_to_record(m.metadata -> 'experience_plan') AS p(
-        chunk_ids text[], chunk_source text, read_at bigint, memory_versions bigint[])
-      LEFT JOIN LATERAL (
-        SELECT c.checked_at, c.memory_versions
-          FROM mnemo.plan_check AS c
-         WHERE c.org_id = p_org_id AND c.plan_id = p_plan_id
-        OFFSET 0
-      ) AS k ON true
-     WHERE p.chunk_ids <> '{}';
-END;
-COMMENT ON FUNCTION mnemo._cited(text, uuid) IS
-    'What a plan cites: the organisation and the source of the chunks, their ids, since when a '
-    'change of them counts (when they were read or the plan was written, or found to be right '
-    'later), and the states of the memories among them at that time. No row for a plan without '
-    'chunks.';
-
-CREATE FUNCTION mnemo._is_stale(
-    p_org_id text,
-    p_plan_id uuid,
-    p_now timestamptz
-)
-RETURNS boolean
-LANGUAGE plpgsql STABLE PARALLEL SAFE COST 1000
-SET search_path = pg_catalog, mnemo, pg_temp
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET jit = off
-AS $fn$
-BEGIN
-    RETURN EXISTS (
-        SELECT
-          FROM mnemo._cited(p_org_id, p_plan_id) AS p
-         WHERE EXISTS (
-                SELECT
-                  FROM mnemo.chunk_state AS s
-                 WHERE s.org_id = p.org_id AND s.source = p.source
-                   AND s.chunk_id = ANY (mnemo._chunk_keys(p.chunk_ids))
-                   AND s.changed_at >= p.since)
-            OR p.then_versions IS NOT NULL
-           AND mnemo._memory_states(p.org_id, p.chunk_ids, p.then_versions, p_now)
-               <> p.then_versions
-    );
-END
-$fn$;
-COMMENT ON FUNCTION mnemo._is_stale(text, uuid, timestamptz) IS
-    'Whether a chunk that the plan cites changed since its chunks were read: one look at the index '
-    'of chunk_state for all its ids, and one for each memory among them.';
-
-CREATE FUNCTION mnemo._changed_chunks(
-    p_org_id text,
-    p_plan_id uuid,
-    p_now timestamptz,
-    p_limit bigint
-)
-RETURNS text[]
-LANGUAGE plpgsql STABLE PARALLEL SAFE
-SET search_path = pg_catalog, mnemo, pg_temp
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET jit = off
-AS $fn$
-BEGIN
-    RETURN ARRAY(
-        SELECT i.id
-          FROM mnemo._cited(p_org_id, p_plan_id) AS p
-          CROSS JOIN LATERAL unnest(p.chunk_ids, p.then_versions)
-               WITH ORDINALITY AS i(id, version, place)
-         WHERE EXISTS (
-                SELECT
-                  FROM mnemo.chunk_state AS s
-                 WHERE s.org_id = p.org_id AND s.source = p.source
-                   AND s.chunk_id IN (mnemo._chunk_key(i.id), '')
-                   AND s.changed_at >= p.since)
-            OR i.version <> mnemo._memory_state(p.org_id,
-                CASE WHEN i.version IS NOT NULL THEN i.id::uuid END, p_now)
-         ORDER BY i.place
-         LIMIT p_limit
-    );
-END
-$fn$;
-COMMENT ON FUNCTION mnemo._changed_chunks(text, uuid, timestamptz, bigint) IS
-    'The first p_limit chunk ids of a plan by which it is stale, in the order of the plan.';
-
 -- part: 607_plan_identity.sql
 -- Which plans are the same plan. Locks are taken in one order: idempotency keys, rows of
 -- plan_identity, records. So whoever holds a record never waits for a row of plan_identity: to leave
@@ -16949,6 +16842,164 @@ COMMENT ON FUNCTION mnemo._sweep_identities(bigint) IS
     'Looks at about p_limit rows of plan_identity from a random place on and removes those whose '
     'plans have all ended; returns how many. Forgetting removes them with the plans, but for one '
     'that somebody was just remembering and then did not.';
+
+-- part: 608_is_stale.sql
+-- Whether a plan is stale, see 606_stale.sql.
+
+CREATE FUNCTION mnemo._cited_by(
+    p_org_id text,
+    p_plan_id uuid,
+    p_origin_org_id text,
+    p_source text,
+    p_chunk_ids text[],
+    p_read_at bigint,
+    p_created_at timestamptz,
+    p_versions bigint[]
+)
+RETURNS TABLE (
+    org_id text,
+    source text,
+    chunk_ids text[],
+    since timestamptz,
+    then_versions bigint[]
+)
+LANGUAGE sql STABLE PARALLEL SAFE ROWS 1
+BEGIN ATOMIC
+    SELECT p_origin_org_id, coalesce(p_source, ''), p_chunk_ids,
+           greatest(k.checked_at, coalesce(
+               timestamptz '1970-01-01 00:00:00+00' + p_read_at * interval '1 microsecond',
+               p_created_at)),
+           CASE WHEN k.checked_at IS NULL THEN p_versions ELSE k.memory_versions END
+      FROM (SELECT) AS one
+      LEFT JOIN LATERAL (
+        SELECT c.checked_at, c.memory_versions
+          FROM mnemo.plan_check AS c
+         WHERE c.org_id = p_org_id AND c.plan_id = p_plan_id
+        OFFSET 0
+      ) AS k ON true
+     WHERE p_chunk_ids <> '{}';
+END;
+COMMENT ON FUNCTION mnemo._cited_by(
+    text, uuid, text, text, text[], bigint, timestamptz, bigint[]
+) IS
+    'As _cited, of a plan whose record and payload have been read.';
+
+CREATE FUNCTION mnemo._cited(
+    p_org_id text,
+    p_plan_id uuid
+)
+RETURNS TABLE (
+    org_id text,
+    source text,
+    chunk_ids text[],
+    since timestamptz,
+    then_versions bigint[]
+)
+LANGUAGE sql STABLE PARALLEL SAFE ROWS 1
+BEGIN ATOMIC
+    SELECT c.org_id, c.source, c.chunk_ids, c.since, c.then_versions
+      FROM (
+        SELECT r.*
+          FROM mnemo.memory AS r
+         WHERE r.org_id = p_org_id AND r.id = p_plan_id
+        OFFSET 0
+      ) AS m
+      CROSS JOIN LATERAL jsonb_to_record(m.metadata -> 'experience_plan') AS p(
+        chunk_ids text[], chunk_source text, read_at bigint, memory_versions bigint[])
+      CROSS JOIN LATERAL mnemo._cited_by(
+            p_org_id, p_plan_id, m.origin_org_id, p.chunk_source, p.chunk_ids, p.read_at,
+            m.created_at, p.memory_versions) AS c;
+END;
+COMMENT ON FUNCTION mnemo._cited(text, uuid) IS
+    'What a plan cites: the organisation and the source of the chunks, their ids, since when a '
+    'change of them counts (when they were read or the plan was written, or found to be right '
+    'later), and the states of the memories among them at that time. No row for a plan without '
+    'chunks.';
+
+CREATE FUNCTION mnemo._chunks_changed(
+    p_org_id text,
+    p_source text,
+    p_chunk_ids text[],
+    p_since timestamptz,
+    p_versions bigint[],
+    p_now timestamptz
+)
+RETURNS TABLE (changed boolean)
+LANGUAGE sql STABLE PARALLEL SAFE ROWS 1
+BEGIN ATOMIC
+    SELECT true AS changed
+     WHERE EXISTS (
+            SELECT
+              FROM mnemo.chunk_state AS s
+             WHERE s.org_id = p_org_id AND s.source = p_source
+               AND s.chunk_id = ANY (mnemo._chunk_keys(p_chunk_ids)) AND s.changed_at >= p_since)
+        OR p_versions IS NOT NULL
+       AND mnemo._memory_states(p_org_id, p_chunk_ids, p_versions, p_now) <> p_versions;
+END;
+COMMENT ON FUNCTION mnemo._chunks_changed(
+    text, text, text[], timestamptz, bigint[], timestamptz
+) IS
+    'One row if a chunk of what _cited shows changed since: one look at the index of chunk_state for '
+    'all its ids, and one for each memory among them.';
+
+CREATE FUNCTION mnemo._is_stale(
+    p_org_id text,
+    p_plan_id uuid,
+    p_now timestamptz
+)
+RETURNS boolean
+LANGUAGE plpgsql STABLE PARALLEL SAFE COST 1000
+SET search_path = pg_catalog, mnemo, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+BEGIN
+    RETURN EXISTS (
+        SELECT
+          FROM mnemo._cited(p_org_id, p_plan_id) AS p
+          CROSS JOIN LATERAL mnemo._chunks_changed(
+                p.org_id, p.source, p.chunk_ids, p.since, p.then_versions, p_now) AS c
+    );
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._is_stale(text, uuid, timestamptz) IS
+    'Whether a chunk that the plan cites changed since its chunks were read, see _chunks_changed.';
+
+CREATE FUNCTION mnemo._changed_chunks(
+    p_org_id text,
+    p_plan_id uuid,
+    p_now timestamptz,
+    p_limit bigint
+)
+RETURNS text[]
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+BEGIN
+    RETURN ARRAY(
+        SELECT i.id
+          FROM mnemo._cited(p_org_id, p_plan_id) AS p
+          CROSS JOIN LATERAL unnest(p.chunk_ids, p.then_versions)
+               WITH ORDINALITY AS i(id, version, place)
+         WHERE EXISTS (
+                SELECT
+                  FROM mnemo.chunk_state AS s
+                 WHERE s.org_id = p.org_id AND s.source = p.source
+                   AND s.chunk_id IN (mnemo._chunk_key(i.id), '')
+                   AND s.changed_at >= p.since)
+            OR i.version <> mnemo._memory_state(p.org_id,
+                CASE WHEN i.version IS NOT NULL THEN i.id::uuid END, p_now)
+         ORDER BY i.place
+         LIMIT p_limit
+    );
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._changed_chunks(text, uuid, timestamptz, bigint) IS
+    'The first p_limit chunk ids of a plan by which it is stale, in the order of the plan.';
 
 -- part: 610_plan_index.sql
 CREATE FUNCTION mnemo._audiences(
@@ -17524,11 +17575,12 @@ CREATE TYPE mnemo._best_answer AS (
     owner_agent_id text,
     scope text,
     created_at timestamptz,
-    warned boolean
+    warned boolean,
+    stale boolean
 );
 COMMENT ON TYPE mnemo._best_answer IS
-    'What a recall shows of a plan, and whether anybody among its audiences remembered what not to '
-    'do.';
+    'What a recall shows of a plan, whether anybody among its audiences remembered what not to do, '
+    'and, where that matters, whether it is stale.';
 
 CREATE FUNCTION mnemo._probe(
     p_call mnemo._recall_input,
@@ -17755,6 +17807,46 @@ COMMENT ON FUNCTION mnemo._identical_all_guarded(
     'constant: whether others delegated to the agent. Few did, and to start the statement with '
     'their rules in it costs more than all the rest of it.';
 
+CREATE FUNCTION mnemo._best_answers(
+    p_call mnemo._recall_input,
+    p_fresh boolean,
+    p_delegating boolean
+)
+RETURNS SETOF mnemo._best_answer
+LANGUAGE sql STABLE PARALLEL SAFE ROWS 1
+BEGIN ATOMIC
+    SELECT b.id, b.content, b.steps, nullif(b.details, 'null'), b.chunk_ids, b.outcome_score,
+           b.agent_id, b.scope, b.created_at,
+           EXISTS (SELECT FROM mnemo._failures_for((p_call).audiences) AS f),
+           CASE WHEN NOT p_fresh AND b.chunk_ids <> '{}'
+                     AND (b.content = (p_call).query OR (p_call).guard = 'off')
+               THEN EXISTS (
+                    SELECT
+                      FROM mnemo._cited_by(
+                            b.org_id, b.id, b.origin_org_id, b.chunk_source, b.chunk_ids,
+                            b.read_at, b.created_at, b.memory_versions) AS p
+                      CROSS JOIN LATERAL mnemo._chunks_changed(
+                            p.org_id, p.source, p.chunk_ids, p.since, p.then_versions,
+                            (p_call).asked_at) AS c)
+               ELSE false END
+      FROM (SELECT) AS one
+      LEFT JOIN (
+        SELECT m.org_id, m.id, m.content, m.agent_id, m.scope, m.created_at, m.origin_org_id, p.*
+          FROM mnemo._identical_all(p_call, NULL, 1, p_fresh, p_delegating) AS i
+          CROSS JOIN LATERAL (
+            SELECT k.*
+              FROM mnemo.memory AS k
+             WHERE k.org_id = i.org_id AND k.id = i.plan_id
+            OFFSET 0
+          ) AS m
+          CROSS JOIN LATERAL jsonb_to_record(m.metadata -> 'experience_plan') AS p(
+            steps text[], details jsonb, chunk_ids text[], outcome_score double precision,
+            chunk_source text, read_at bigint, memory_versions bigint[])
+      ) AS b ON true;
+END;
+COMMENT ON FUNCTION mnemo._best_answers(mnemo._recall_input, boolean, boolean) IS
+    'The one row of _best_identical, but for what organisations reported of global plans.';
+
 -- part: 625_match.sql
 CREATE FUNCTION mnemo._best_identical(
     p_call mnemo._recall_input,
@@ -17774,24 +17866,17 @@ DECLARE
     v_best mnemo._best_answer;
 BEGIN
     IF cardinality(p_call.audiences) > 4 THEN
-        SELECT p.*, EXISTS (SELECT FROM mnemo._failures_for(p_call.audiences) AS f)
-          INTO v_best
-          FROM (SELECT) AS one
-          LEFT JOIN (
-                mnemo._identical_all(p_call, NULL, 1, p_fresh, true) AS i
-                CROSS JOIN LATERAL mnemo._answer(i.org_id, i.plan_id) AS p) ON true;
+        SELECT b.* INTO v_best FROM mnemo._best_answers(p_call, p_fresh, true) AS b;
     ELSE
-        SELECT p.*, EXISTS (SELECT FROM mnemo._failures_for(p_call.audiences) AS f)
-          INTO v_best
-          FROM (SELECT) AS one
-          LEFT JOIN (
-                mnemo._identical_all(p_call, NULL, 1, p_fresh, false) AS i
-                CROSS JOIN LATERAL mnemo._answer(i.org_id, i.plan_id) AS p) ON true;
+        SELECT b.* INTO v_best FROM mnemo._best_answers(p_call, p_fresh, false) AS b;
     END IF;
     -- No report changes the place of a plan before one of the organisation, or whether there is one.
     IF v_best.scope = 'global' THEN
         IF EXISTS (SELECT FROM mnemo._reported(p_call.org_id, p_call.digest) AS r) THEN
-            SELECT p.*, v_best.warned INTO v_best
+            SELECT p.*, v_best.warned,
+                   NOT p_fresh AND (p.query = p_call.query OR p_call.guard = 'off')
+                   AND mnemo._is_stale('*', p.id, p_call.asked_at)
+              INTO v_best
               FROM unnest(mnemo._identical_global(p_call, 'off', NULL, NULL, 1, p_fresh))
                    AS g(plan_id)
               CROSS JOIN LATERAL mnemo._answer('*', g.plan_id) AS p;
@@ -17803,9 +17888,9 @@ $fn$;
 COMMENT ON FUNCTION mnemo._best_identical(mnemo._recall_input, boolean) IS
     'The best plan with the same signature that the agent may read, whatever its guard, retired ones '
     'aside, with p_fresh among those that are not stale; NULL where there is none. warned: whether '
-    'there are failures that it might have to be warned of. Where its text is the very text asked, '
-    'nothing can beat it and the guard has '
-    'nothing to compare.';
+    'there are failures that the agent might have to be warned of. Where its text is the very text '
+    'asked, nothing can beat it and the guard has nothing to compare; stale: that, or any with the '
+    'guard off, is stale.';
 
 CREATE FUNCTION mnemo._identical_plans(
     p_call mnemo._recall_input,
@@ -19999,13 +20084,11 @@ BEGIN
     IF v_same.warned AND mnemo._may_warn(v_call) THEN
         warnings := mnemo._warnings(v_call);
     END IF;
-    IF v_same.chunk_ids <> '{}' AND (v_same.query = p_query OR v_call.guard = 'off') THEN
-        stale := mnemo._is_stale(
-            CASE v_same.scope WHEN 'global' THEN '*' ELSE v_call.org_id END, v_same.id,
-            v_call.asked_at);
-        IF stale AND v_call.stale = 'refuse' THEN
+    IF v_same.stale THEN
+        IF v_call.stale = 'refuse' THEN
             v_same := mnemo._best_identical(v_call, true);
-            stale := false;
+        ELSE
+            stale := true;
         END IF;
     END IF;
     IF v_same.query = p_query OR v_call.guard = 'off' AND v_same.id IS NOT NULL THEN

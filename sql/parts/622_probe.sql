@@ -36,11 +36,12 @@ CREATE TYPE mnemo._best_answer AS (
     owner_agent_id text,
     scope text,
     created_at timestamptz,
-    warned boolean
+    warned boolean,
+    stale boolean
 );
 COMMENT ON TYPE mnemo._best_answer IS
-    'What a recall shows of a plan, and whether anybody among its audiences remembered what not to '
-    'do.';
+    'What a recall shows of a plan, whether anybody among its audiences remembered what not to do, '
+    'and, where that matters, whether it is stale.';
 
 CREATE FUNCTION mnemo._probe(
     p_call mnemo._recall_input,

@@ -77,3 +77,43 @@ COMMENT ON FUNCTION mnemo._identical_all_guarded(
     'in the order of _match_plans; retired ones aside, p_fresh: and stale ones. p_delegating, a '
     'constant: whether others delegated to the agent. Few did, and to start the statement with '
     'their rules in it costs more than all the rest of it.';
+
+CREATE FUNCTION mnemo._best_answers(
+    p_call mnemo._recall_input,
+    p_fresh boolean,
+    p_delegating boolean
+)
+RETURNS SETOF mnemo._best_answer
+LANGUAGE sql STABLE PARALLEL SAFE ROWS 1
+BEGIN ATOMIC
+    SELECT b.id, b.content, b.steps, nullif(b.details, 'null'), b.chunk_ids, b.outcome_score,
+           b.agent_id, b.scope, b.created_at,
+           EXISTS (SELECT FROM mnemo._failures_for((p_call).audiences) AS f),
+           CASE WHEN NOT p_fresh AND b.chunk_ids <> '{}'
+                     AND (b.content = (p_call).query OR (p_call).guard = 'off')
+               THEN EXISTS (
+                    SELECT
+                      FROM mnemo._cited_by(
+                            b.org_id, b.id, b.origin_org_id, b.chunk_source, b.chunk_ids,
+                            b.read_at, b.created_at, b.memory_versions) AS p
+                      CROSS JOIN LATERAL mnemo._chunks_changed(
+                            p.org_id, p.source, p.chunk_ids, p.since, p.then_versions,
+                            (p_call).asked_at) AS c)
+               ELSE false END
+      FROM (SELECT) AS one
+      LEFT JOIN (
+        SELECT m.org_id, m.id, m.content, m.agent_id, m.scope, m.created_at, m.origin_org_id, p.*
+          FROM mnemo._identical_all(p_call, NULL, 1, p_fresh, p_delegating) AS i
+          CROSS JOIN LATERAL (
+            SELECT k.*
+              FROM mnemo.memory AS k
+             WHERE k.org_id = i.org_id AND k.id = i.plan_id
+            OFFSET 0
+          ) AS m
+          CROSS JOIN LATERAL jsonb_to_record(m.metadata -> 'experience_plan') AS p(
+            steps text[], details jsonb, chunk_ids text[], outcome_score double precision,
+            chunk_source text, read_at bigint, memory_versions bigint[])
+      ) AS b ON true;
+END;
+COMMENT ON FUNCTION mnemo._best_answers(mnemo._recall_input, boolean, boolean) IS
+    'The one row of _best_identical, but for what organisations reported of global plans.';

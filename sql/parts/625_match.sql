@@ -16,24 +16,17 @@ DECLARE
     v_best mnemo._best_answer;
 BEGIN
     IF cardinality(p_call.audiences) > 4 THEN
-        SELECT p.*, EXISTS (SELECT FROM mnemo._failures_for(p_call.audiences) AS f)
-          INTO v_best
-          FROM (SELECT) AS one
-          LEFT JOIN (
-                mnemo._identical_all(p_call, NULL, 1, p_fresh, true) AS i
-                CROSS JOIN LATERAL mnemo._answer(i.org_id, i.plan_id) AS p) ON true;
+        SELECT b.* INTO v_best FROM mnemo._best_answers(p_call, p_fresh, true) AS b;
     ELSE
-        SELECT p.*, EXISTS (SELECT FROM mnemo._failures_for(p_call.audiences) AS f)
-          INTO v_best
-          FROM (SELECT) AS one
-          LEFT JOIN (
-                mnemo._identical_all(p_call, NULL, 1, p_fresh, false) AS i
-                CROSS JOIN LATERAL mnemo._answer(i.org_id, i.plan_id) AS p) ON true;
+        SELECT b.* INTO v_best FROM mnemo._best_answers(p_call, p_fresh, false) AS b;
     END IF;
     -- No report changes the place of a plan before one of the organisation, or whether there is one.
     IF v_best.scope = 'global' THEN
         IF EXISTS (SELECT FROM mnemo._reported(p_call.org_id, p_call.digest) AS r) THEN
-            SELECT p.*, v_best.warned INTO v_best
+            SELECT p.*, v_best.warned,
+                   NOT p_fresh AND (p.query = p_call.query OR p_call.guard = 'off')
+                   AND mnemo._is_stale('*', p.id, p_call.asked_at)
+              INTO v_best
               FROM unnest(mnemo._identical_global(p_call, 'off', NULL, NULL, 1, p_fresh))
                    AS g(plan_id)
               CROSS JOIN LATERAL mnemo._answer('*', g.plan_id) AS p;
@@ -45,9 +38,9 @@ $fn$;
 COMMENT ON FUNCTION mnemo._best_identical(mnemo._recall_input, boolean) IS
     'The best plan with the same signature that the agent may read, whatever its guard, retired ones '
     'aside, with p_fresh among those that are not stale; NULL where there is none. warned: whether '
-    'there are failures that it might have to be warned of. Where its text is the very text asked, '
-    'nothing can beat it and the guard has '
-    'nothing to compare.';
+    'there are failures that the agent might have to be warned of. Where its text is the very text '
+    'asked, nothing can beat it and the guard has nothing to compare; stale: that, or any with the '
+    'guard off, is stale.';
 
 CREATE FUNCTION mnemo._identical_plans(
     p_call mnemo._recall_input,

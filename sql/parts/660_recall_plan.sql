@@ -51,13 +51,11 @@ BEGIN
     IF v_same.warned AND mnemo._may_warn(v_call) THEN
         warnings := mnemo._warnings(v_call);
     END IF;
-    IF v_same.chunk_ids <> '{}' AND (v_same.query = p_query OR v_call.guard = 'off') THEN
-        stale := mnemo._is_stale(
-            CASE v_same.scope WHEN 'global' THEN '*' ELSE v_call.org_id END, v_same.id,
-            v_call.asked_at);
-        IF stale AND v_call.stale = 'refuse' THEN
+    IF v_same.stale THEN
+        IF v_call.stale = 'refuse' THEN
             v_same := mnemo._best_identical(v_call, true);
-            stale := false;
+        ELSE
+            stale := true;
         END IF;
     END IF;
     IF v_same.query = p_query OR v_call.guard = 'off' AND v_same.id IS NOT NULL THEN
