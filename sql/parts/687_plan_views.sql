@@ -82,7 +82,7 @@ SELECT p.org_id,
     SELECT o.org_id, l.plan_id, count(*) AS hits, max(l.asked_at) AS last_hit_at
       FROM mnemo.recall_log AS l
       CROSS JOIN LATERAL (VALUES (l.org_id), ('*')) AS o(org_id)
-     WHERE l.plan_id IS NOT NULL
+     WHERE l.plan_id IS NOT NULL AND l.reason IN ('exact', 'similar', 'semantic')
      GROUP BY o.org_id, l.plan_id
   ) AS h ON h.org_id = p.org_id AND h.plan_id = p.id
  WHERE p.reason IS NULL AND p.deleted_at IS NULL AND NOT p.quarantined

@@ -74,6 +74,8 @@ def test_the_value_of_plans(db: psycopg.Connection) -> None:
     rows(db, "forget", ids=[gone], agent_id="ada", org_id="acme")
     for org in ("acme", "acme", "globex"):
         log(db, *({"reason": "exact", "plan_id": str(one)} for one in (used, shared)), org_id=org)
+    # The plan that was nearest is not one that was returned.
+    log(db, {"reason": "stale", "plan_id": str(used)}, org_id="acme")
     rows(db, "record_plan_outcome", id=used, success=True, agent_id="bob", org_id="acme")
     found = {
         one[0]: one[1:]
