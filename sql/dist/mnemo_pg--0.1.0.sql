@@ -17727,7 +17727,8 @@ COMMENT ON FUNCTION mnemo._identical_global(
     'which they stand for the organisation that asks: what it reported itself counts.';
 
 -- part: 624_identical_all.sql
--- Plans with the very signature, of all audiences: statements of _best_identical and _identical_plans.
+-- Plans with the very signature, of all audiences: the statements of _best_identical and
+-- _identical_plans.
 
 CREATE FUNCTION mnemo._identical_all(
     p_call mnemo._recall_input,
@@ -17747,8 +17748,9 @@ BEGIN ATOMIC
                    ELSE (p_call).audiences[1:3] END) WITH ORDINALITY AS a(audience, place)
           CROSS JOIN LATERAL mnemo._identical(
                 (p_call).org_id, a.audience, (p_call).signature, (p_call).digest,
-                p_meaning, (p_call).context, (p_call).asked_at, p_limit, p_delegating AND a.place > 3,
-                (p_call).agent_id, p_fresh, (p_call).retire, NULL) AS o
+                p_meaning, (p_call).context, (p_call).asked_at, p_limit,
+                p_delegating AND a.place > 3, (p_call).agent_id, p_fresh, (p_call).retire,
+                NULL) AS o
         UNION ALL
         SELECT g.org_id, g.plan_id, g.standing, g.outcome_score, g.created_at
           FROM mnemo._identical(
@@ -17763,10 +17765,10 @@ END;
 COMMENT ON FUNCTION mnemo._identical_all(
     mnemo._recall_input, bigint, bigint, boolean, boolean
 ) IS
-    'The best live plans with the same signature that the agent may read, and with this meaning unless it is NULL, '
-    'in the order of _match_plans; retired ones aside, p_fresh: and stale ones. p_delegating, a '
-    'constant: whether others delegated to the agent. Few did, and to start the statement with '
-    'their rules in it costs more than all the rest of it.';
+    'The best live plans with the same signature, and with this meaning unless it is NULL, that the '
+    'agent may read, in the order of _match_plans; retired ones aside, with p_fresh stale ones too. p_delegating, '
+    'a constant: whether others delegated to the agent. To few they did, and starting the statement '
+    'with the rules of delegation in it costs more than the look-ups.';
 
 CREATE FUNCTION mnemo._identical_all_guarded(
     p_call mnemo._recall_input,
@@ -17802,10 +17804,10 @@ END;
 COMMENT ON FUNCTION mnemo._identical_all_guarded(
     mnemo._recall_input, bigint, bigint, boolean, boolean
 ) IS
-    'The best live plans with the same signature that the agent may read, and the guard that is in p_guards, '
-    'in the order of _match_plans; retired ones aside, p_fresh: and stale ones. p_delegating, a '
-    'constant: whether others delegated to the agent. Few did, and to start the statement with '
-    'their rules in it costs more than all the rest of it.';
+    'The best live plans with the same signature and the guard that is in p_guards that the agent '
+    'may read, in the order of _match_plans; retired ones aside, with p_fresh stale ones too. p_delegating, '
+    'a constant: whether others delegated to the agent. To few they did, and starting the statement '
+    'with the rules of delegation in it costs more than the look-ups.';
 
 CREATE FUNCTION mnemo._best_answers(
     p_call mnemo._recall_input,
@@ -17846,6 +17848,118 @@ BEGIN ATOMIC
 END;
 COMMENT ON FUNCTION mnemo._best_answers(mnemo._recall_input, boolean, boolean) IS
     'The one row of _best_identical, but for what organisations reported of global plans.';
+
+-- part: 624_ranked_plans.sql
+-- The statement of _match_plans.
+
+CREATE FUNCTION mnemo._ranked_plans(
+    p_call mnemo._recall_input,
+    p_meaning bigint,
+    p_values bigint,
+    p_names text[],
+    p_size integer,
+    p_keys bigint[],
+    p_sketch bit varying,
+    p_long_sketch bit varying,
+    p_org_ids text[],
+    p_plan_ids uuid[],
+    p_delegating boolean
+)
+RETURNS TABLE (
+    org_id text,
+    plan_id uuid,
+    similarity double precision,
+    considered bigint,
+    refused_org_id text,
+    refused_plan_id uuid,
+    refused_similarity double precision,
+    stale boolean,
+    retired boolean
+)
+LANGUAGE sql STABLE PARALLEL SAFE ROWS 5
+BEGIN ATOMIC
+    WITH candidate AS MATERIALIZED (
+        SELECT s.org_id, s.plan_id, s.size, s.standing, s.outcome_score, s.created_at, g.agrees,
+               s.endurance < (p_call).retire AS retired,
+               mnemo._shared_tokens(s.signature, (p_call).signature) AS shared
+          FROM mnemo._similar(
+                p_keys, (p_call).org_id, (p_call).audiences, (p_call).context, (p_call).asked_at,
+                p_sketch, p_long_sketch, p_size, (p_call).threshold) AS s
+          CROSS JOIN LATERAL mnemo._counts(
+                s.org_id, s.plan_id, (p_call).asked_at,
+                p_delegating AND s.audience = ANY ((p_call).audiences[5:]), s.audience,
+                (p_call).agent_id, (p_call).context)
+          CROSS JOIN LATERAL (
+            SELECT mnemo._agrees(s, (p_call).guard, p_meaning, p_values, p_names,
+                       (p_call).signature) AS agrees
+          ) AS g
+         WHERE NOT (g.agrees AND s.digest = (p_call).digest AND s.signature = (p_call).signature
+                    AND s.endurance >= (p_call).retire)
+    ), reached AS MATERIALIZED (
+        SELECT c.org_id, c.plan_id, c.outcome_score, c.created_at, c.agrees, c.retired,
+               f.standing,
+               c.shared::double precision / (c.size + p_size - c.shared) AS similarity
+          FROM candidate AS c
+          CROSS JOIN LATERAL mnemo._standing_for(
+                c.org_id, c.plan_id, c.standing, (p_call).org_id) AS f
+         WHERE c.shared::double precision / (c.size + p_size - c.shared) >= (p_call).threshold
+    ), found AS (
+        SELECT e.org_id, e.plan_id, 1::double precision AS similarity, e.place,
+               e.org_id = '*' AS is_global, NULL AS standing, NULL AS outcome_score,
+               NULL AS created_at
+          FROM unnest(p_org_ids, p_plan_ids) WITH ORDINALITY AS e(org_id, plan_id, place)
+        UNION ALL
+        SELECT r.org_id, r.plan_id, r.similarity, NULL, r.org_id = '*', r.standing,
+               r.outcome_score, r.created_at
+          FROM reached AS r
+         WHERE r.agrees AND NOT r.retired
+    ), best AS (
+        SELECT f.*
+          FROM (
+            -- In order behind a fence, so that only the chunks of those that would win are looked
+            -- at.
+            SELECT o.*
+              FROM found AS o
+             ORDER BY o.similarity DESC, o.place, o.is_global, o.standing DESC,
+                      o.outcome_score DESC, o.created_at DESC, o.plan_id DESC
+            OFFSET 0
+          ) AS f
+         WHERE (p_call).stale = 'include' OR f.place IS NOT NULL
+            OR NOT mnemo._is_stale(f.org_id, f.plan_id, (p_call).asked_at)
+         ORDER BY f.similarity DESC, f.place, f.is_global, f.standing DESC,
+                  f.outcome_score DESC, f.created_at DESC, f.plan_id DESC
+         LIMIT (p_call).row_limit
+    ), refused AS (
+        -- A retired plan would have been the hit; one that the guard refuses would not.
+        SELECT r.org_id, r.plan_id, r.similarity, r.retired
+          FROM reached AS r
+         WHERE r.agrees = r.retired AND cardinality(p_plan_ids) = 0
+           AND NOT EXISTS (SELECT FROM reached AS o WHERE o.agrees AND NOT o.retired)
+         ORDER BY r.retired DESC, r.similarity DESC, r.org_id = '*', r.standing DESC,
+                  r.outcome_score DESC, r.created_at DESC, r.plan_id DESC
+         LIMIT 1
+    )
+    SELECT b.org_id, b.plan_id, b.similarity,
+           cardinality(p_plan_ids)
+           + (SELECT count(*) FROM candidate AS c WHERE c.agrees AND NOT c.retired)
+           + CASE WHEN r.plan_id IS NULL THEN 0 ELSE 1 END,
+           r.org_id, r.plan_id, r.similarity,
+           b.plan_id IS NULL AND EXISTS (
+                SELECT FROM reached AS o WHERE o.agrees AND NOT o.retired),
+           r.retired
+      -- At least one row.
+      FROM (SELECT) AS one
+      LEFT JOIN best AS b ON true
+      LEFT JOIN refused AS r ON true
+     ORDER BY b.similarity DESC, b.place, b.is_global, b.standing DESC, b.outcome_score DESC,
+              b.created_at DESC, b.plan_id DESC;
+END;
+COMMENT ON FUNCTION mnemo._ranked_plans(
+    mnemo._recall_input, bigint, bigint, text[], integer, bigint[], bit varying, bit varying,
+    text[], uuid[], boolean
+) IS
+    'The rows of _match_plans, given what _probe says and the plans of _identical_plans; '
+    'p_size: tokens in the signature; p_delegating: as for _identical_all.';
 
 -- part: 625_match.sql
 CREATE FUNCTION mnemo._best_identical(
@@ -17915,23 +18029,21 @@ BEGIN
     IF p_guard = 'strict' AND NOT v_delegating THEN
         SELECT array_agg(i.org_id), array_agg(i.plan_id) INTO org_ids, plan_ids
           FROM mnemo._identical_all_guarded(
-                p_call, p_meaning # p_values, p_limit, p_call.stale = 'refuse',
-                false) AS i;
+                p_call, p_meaning # p_values, p_limit, p_call.stale = 'refuse', false) AS i;
     ELSIF p_guard = 'strict' THEN
         SELECT array_agg(i.org_id), array_agg(i.plan_id) INTO org_ids, plan_ids
           FROM mnemo._identical_all_guarded(
-                p_call, p_meaning # p_values, p_limit, p_call.stale = 'refuse',
-                true) AS i;
+                p_call, p_meaning # p_values, p_limit, p_call.stale = 'refuse', true) AS i;
     ELSIF v_delegating THEN
         SELECT array_agg(i.org_id), array_agg(i.plan_id) INTO org_ids, plan_ids
           FROM mnemo._identical_all(
-                p_call, CASE p_guard WHEN 'meaning' THEN p_meaning END, p_limit, p_call.stale = 'refuse',
-                true) AS i;
+                p_call, CASE p_guard WHEN 'meaning' THEN p_meaning END, p_limit,
+                p_call.stale = 'refuse', true) AS i;
     ELSE
         SELECT array_agg(i.org_id), array_agg(i.plan_id) INTO org_ids, plan_ids
           FROM mnemo._identical_all(
-                p_call, CASE p_guard WHEN 'meaning' THEN p_meaning END, p_limit, p_call.stale = 'refuse',
-                false) AS i;
+                p_call, CASE p_guard WHEN 'meaning' THEN p_meaning END, p_limit,
+                p_call.stale = 'refuse', false) AS i;
     END IF;
     org_ids := coalesce(org_ids, '{}');
     plan_ids := coalesce(plan_ids, '{}');
@@ -17977,15 +18089,13 @@ DECLARE
     v_size integer := cardinality(p_call.signature);
     v_org_ids text[] := '{}';
     v_plan_ids uuid[] := '{}';
-    v_exact integer := 0;
-    v_delegated bigint[] := p_call.audiences[5:];
     v_probe record;
 BEGIN
     IF p_identical THEN
-        SELECT i.org_ids, i.plan_ids, cardinality(i.plan_ids) INTO v_org_ids, v_plan_ids, v_exact
+        SELECT i.org_ids, i.plan_ids INTO v_org_ids, v_plan_ids
           FROM mnemo._identical_plans(
                 p_call, p_call.guard, p_meaning, p_values, p_call.row_limit) AS i;
-        IF v_exact = p_call.row_limit THEN
+        IF cardinality(v_plan_ids) = p_call.row_limit THEN
             RETURN QUERY
             SELECT e.org_id, e.plan_id, 1::double precision, p_call.row_limit, NULL::text,
                    NULL::uuid, NULL::double precision, false, false
@@ -17998,79 +18108,19 @@ BEGIN
         p_call, p_call.threshold,
         -- Other guards than strict are no part of the keys: they look at all and filter.
         CASE p_call.guard WHEN 'strict' THEN p_meaning # p_values ELSE 0 END);
-    RETURN QUERY
-    WITH candidate AS MATERIALIZED (
-        SELECT s.org_id, s.plan_id, s.size, s.standing, s.outcome_score, s.created_at, g.agrees,
-               s.endurance < p_call.retire AS retired,
-               mnemo._shared_tokens(s.signature, p_call.signature) AS shared
-          FROM mnemo._similar(
-                v_probe.keys, p_call.org_id, p_call.audiences, p_call.context, p_call.asked_at,
-                v_probe.sketch, v_probe.long_sketch, v_size, p_call.threshold) AS s
-          CROSS JOIN LATERAL mnemo._counts(
-                s.org_id, s.plan_id, p_call.asked_at, s.audience = ANY (v_delegated), s.audience,
-                p_call.agent_id, p_call.context)
-          CROSS JOIN LATERAL (
-            SELECT mnemo._agrees(s, p_call.guard, p_meaning, p_values, p_names,
-                       p_call.signature) AS agrees
-          ) AS g
-         WHERE NOT (g.agrees AND s.digest = p_call.digest AND s.signature = p_call.signature
-                    AND s.endurance >= p_call.retire)
-    ), reached AS MATERIALIZED (
-        SELECT c.org_id, c.plan_id, c.outcome_score, c.created_at, c.agrees, c.retired,
-               f.standing,
-               c.shared::double precision / (c.size + v_size - c.shared) AS similarity
-          FROM candidate AS c
-          CROSS JOIN LATERAL mnemo._standing_for(
-                c.org_id, c.plan_id, c.standing, p_call.org_id) AS f
-         WHERE c.shared::double precision / (c.size + v_size - c.shared) >= p_call.threshold
-    ), found AS (
-        SELECT e.org_id, e.plan_id, 1::double precision AS similarity, e.place,
-               e.org_id = '*' AS is_global, NULL AS standing, NULL AS outcome_score,
-               NULL AS created_at
-          FROM unnest(v_org_ids, v_plan_ids) WITH ORDINALITY AS e(org_id, plan_id, place)
-        UNION ALL
-        SELECT r.org_id, r.plan_id, r.similarity, NULL, r.org_id = '*', r.standing,
-               r.outcome_score, r.created_at
-          FROM reached AS r
-         WHERE r.agrees AND NOT r.retired
-    ), best AS (
-        SELECT f.*
-          FROM (
-            -- In order behind a fence, so that only the chunks of those that would win are looked at.
-            SELECT o.*
-              FROM found AS o
-             ORDER BY o.similarity DESC, o.place, o.is_global, o.standing DESC,
-                      o.outcome_score DESC, o.created_at DESC, o.plan_id DESC
-            OFFSET 0
-          ) AS f
-         WHERE p_call.stale = 'include' OR f.place IS NOT NULL
-            OR NOT mnemo._is_stale(f.org_id, f.plan_id, p_call.asked_at)
-         ORDER BY f.similarity DESC, f.place, f.is_global, f.standing DESC,
-                  f.outcome_score DESC, f.created_at DESC, f.plan_id DESC
-         LIMIT p_call.row_limit
-    ), refused AS (
-        -- A retired plan would have been the hit; one that the guard refuses would not.
-        SELECT r.org_id, r.plan_id, r.similarity, r.retired
-          FROM reached AS r
-         WHERE r.agrees = r.retired AND v_exact = 0
-           AND NOT EXISTS (SELECT FROM reached AS o WHERE o.agrees AND NOT o.retired)
-         ORDER BY r.retired DESC, r.similarity DESC, r.org_id = '*', r.standing DESC,
-                  r.outcome_score DESC, r.created_at DESC, r.plan_id DESC
-         LIMIT 1
-    )
-    SELECT b.org_id, b.plan_id, b.similarity,
-           v_exact + (SELECT count(*) FROM candidate AS c WHERE c.agrees AND NOT c.retired)
-           + CASE WHEN r.plan_id IS NULL THEN 0 ELSE 1 END,
-           r.org_id, r.plan_id, r.similarity,
-           b.plan_id IS NULL AND EXISTS (
-                SELECT FROM reached AS o WHERE o.agrees AND NOT o.retired),
-           r.retired
-      -- At least one row.
-      FROM (SELECT) AS one
-      LEFT JOIN best AS b ON true
-      LEFT JOIN refused AS r ON true
-     ORDER BY b.similarity DESC, b.place, b.is_global, b.standing DESC, b.outcome_score DESC,
-              b.created_at DESC, b.plan_id DESC;
+    IF cardinality(p_call.audiences) > 4 THEN
+        RETURN QUERY
+        SELECT r.*
+          FROM mnemo._ranked_plans(
+                p_call, p_meaning, p_values, p_names, v_size, v_probe.keys, v_probe.sketch,
+                v_probe.long_sketch, v_org_ids, v_plan_ids, true) AS r;
+    ELSE
+        RETURN QUERY
+        SELECT r.*
+          FROM mnemo._ranked_plans(
+                p_call, p_meaning, p_values, p_names, v_size, v_probe.keys, v_probe.sketch,
+                v_probe.long_sketch, v_org_ids, v_plan_ids, false) AS r;
+    END IF;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._match_plans(mnemo._recall_input, bigint, bigint, text[], boolean) IS
@@ -18084,6 +18134,71 @@ COMMENT ON FUNCTION mnemo._match_plans(mnemo._recall_input, bigint, bigint, text
     'where the guard is in the keys, _refused_plan looks for the others. stale: there is no hit because what was found is stale.';
 
 -- part: 627_refused.sql
+CREATE FUNCTION mnemo._refused_ranked(
+    p_call mnemo._recall_input,
+    p_meaning bigint,
+    p_values bigint,
+    p_names text[],
+    p_size integer,
+    p_keys bigint[],
+    p_sketch bit varying,
+    p_long_sketch bit varying,
+    p_delegating boolean
+)
+RETURNS TABLE (
+    refused_org_id text,
+    refused_plan_id uuid,
+    refused_similarity double precision,
+    considered bigint
+)
+LANGUAGE sql STABLE PARALLEL SAFE ROWS 1
+BEGIN ATOMIC
+    SELECT c.org_id, c.plan_id, c.similarity, count(*) OVER ()
+      FROM (
+        -- Thousands of plans made from one template may be refused; the reason needs one. So key by
+        -- key, up to a limit; the test of similarity stands before it, so that others cannot crowd
+        -- it out.
+        SELECT DISTINCT r.org_id, r.plan_id, r.standing, r.outcome_score, r.created_at,
+               r.similarity
+          FROM (
+            SELECT s.org_id, s.plan_id, s.outcome_score, s.created_at,
+                   f.standing,
+                   t.shared::double precision / (s.size + p_size - t.shared) AS similarity
+              FROM unnest(p_keys) AS k(key)
+              CROSS JOIN LATERAL mnemo._similar(
+                    ARRAY[k.key], (p_call).org_id, (p_call).audiences, (p_call).context,
+                    (p_call).asked_at, p_sketch, p_long_sketch, p_size,
+                    (p_call).threshold) AS s
+              CROSS JOIN LATERAL (
+                SELECT mnemo._shared_tokens(s.signature, (p_call).signature) AS shared OFFSET 0
+              ) AS t
+              CROSS JOIN LATERAL mnemo._standing_for(
+                    s.org_id, s.plan_id, s.standing, (p_call).org_id) AS f
+             WHERE NOT mnemo._agrees(
+                    s, (p_call).guard, p_meaning, p_values, p_names, (p_call).signature)
+               AND s.endurance >= (p_call).retire
+               AND t.shared::double precision / (s.size + p_size - t.shared) >= (p_call).threshold
+               -- What others did not delegate must not crowd it out either.
+               AND (NOT p_delegating OR s.audience <> ALL ((p_call).audiences[5:]) OR EXISTS (
+                    SELECT FROM mnemo._counts(
+                        s.org_id, s.plan_id, (p_call).asked_at, true, s.audience, (p_call).agent_id,
+                        (p_call).context)))
+             LIMIT 200
+          ) AS r
+      ) AS c
+      CROSS JOIN LATERAL mnemo._counts(
+            c.org_id, c.plan_id, (p_call).asked_at, false, NULL, NULL, NULL)
+     ORDER BY c.similarity DESC, c.org_id = '*', c.standing DESC, c.outcome_score DESC,
+              c.created_at DESC, c.plan_id DESC
+     LIMIT 1;
+END;
+COMMENT ON FUNCTION mnemo._refused_ranked(
+    mnemo._recall_input, bigint, bigint, text[], integer, bigint[], bit varying, bit varying,
+    boolean
+) IS
+    'The row of _refused_plan for similar plans, given what _probe says for the plain keys; p_size: '
+    'tokens in the signature; p_delegating: as for _identical_all.';
+
 CREATE FUNCTION mnemo._refused_plan(
     p_call mnemo._recall_input,
     p_meaning bigint,
@@ -18105,7 +18220,6 @@ SET jit = off
 AS $fn$
 DECLARE
     v_size integer := cardinality(p_call.signature);
-    v_delegated bigint[] := p_call.audiences[5:];
     v_probe record;
 BEGIN
     IF p_identical THEN
@@ -18120,45 +18234,19 @@ BEGIN
         END IF;
     END IF;
     v_probe := mnemo._probe(p_call, p_call.threshold, 0);
-    RETURN QUERY
-    SELECT c.org_id, c.plan_id, c.similarity, count(*) OVER ()
-      FROM (
-        -- Thousands of plans made from one template may be refused; the reason needs one. So key by
-        -- key, up to a limit; the test of similarity stands before it, so that others cannot crowd
-        -- it out.
-        SELECT DISTINCT r.org_id, r.plan_id, r.standing, r.outcome_score, r.created_at,
-               r.similarity
-          FROM (
-            SELECT s.org_id, s.plan_id, s.outcome_score, s.created_at,
-                   f.standing,
-                   t.shared::double precision / (s.size + v_size - t.shared) AS similarity
-              FROM unnest(v_probe.keys) AS k(key)
-              CROSS JOIN LATERAL mnemo._similar(
-                    ARRAY[k.key], p_call.org_id, p_call.audiences, p_call.context,
-                    p_call.asked_at, v_probe.sketch, v_probe.long_sketch, v_size,
-                    p_call.threshold) AS s
-              CROSS JOIN LATERAL (
-                SELECT mnemo._shared_tokens(s.signature, p_call.signature) AS shared OFFSET 0
-              ) AS t
-              CROSS JOIN LATERAL mnemo._standing_for(
-                    s.org_id, s.plan_id, s.standing, p_call.org_id) AS f
-             WHERE NOT mnemo._agrees(
-                    s, p_call.guard, p_meaning, p_values, p_names, p_call.signature)
-               AND s.endurance >= p_call.retire
-               AND t.shared::double precision / (s.size + v_size - t.shared) >= p_call.threshold
-               -- What others did not delegate must not crowd it out either.
-               AND (s.audience <> ALL (v_delegated) OR EXISTS (
-                    SELECT FROM mnemo._counts(
-                        s.org_id, s.plan_id, p_call.asked_at, true, s.audience, p_call.agent_id,
-                        p_call.context)))
-             LIMIT 200
-          ) AS r
-      ) AS c
-      CROSS JOIN LATERAL mnemo._counts(
-            c.org_id, c.plan_id, p_call.asked_at, false, NULL, NULL, NULL)
-     ORDER BY c.similarity DESC, c.org_id = '*', c.standing DESC, c.outcome_score DESC,
-              c.created_at DESC, c.plan_id DESC
-     LIMIT 1;
+    IF cardinality(p_call.audiences) > 4 THEN
+        RETURN QUERY
+        SELECT r.*
+          FROM mnemo._refused_ranked(
+                p_call, p_meaning, p_values, p_names, v_size, v_probe.keys, v_probe.sketch,
+                v_probe.long_sketch, true) AS r;
+    ELSE
+        RETURN QUERY
+        SELECT r.*
+          FROM mnemo._refused_ranked(
+                p_call, p_meaning, p_values, p_names, v_size, v_probe.keys, v_probe.sketch,
+                v_probe.long_sketch, false) AS r;
+    END IF;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._refused_plan(mnemo._recall_input, bigint, bigint, text[], boolean) IS

@@ -1,4 +1,5 @@
--- Plans with the very signature, of all audiences: statements of _best_identical and _identical_plans.
+-- Plans with the very signature, of all audiences: the statements of _best_identical and
+-- _identical_plans.
 
 CREATE FUNCTION mnemo._identical_all(
     p_call mnemo._recall_input,
@@ -18,8 +19,9 @@ BEGIN ATOMIC
                    ELSE (p_call).audiences[1:3] END) WITH ORDINALITY AS a(audience, place)
           CROSS JOIN LATERAL mnemo._identical(
                 (p_call).org_id, a.audience, (p_call).signature, (p_call).digest,
-                p_meaning, (p_call).context, (p_call).asked_at, p_limit, p_delegating AND a.place > 3,
-                (p_call).agent_id, p_fresh, (p_call).retire, NULL) AS o
+                p_meaning, (p_call).context, (p_call).asked_at, p_limit,
+                p_delegating AND a.place > 3, (p_call).agent_id, p_fresh, (p_call).retire,
+                NULL) AS o
         UNION ALL
         SELECT g.org_id, g.plan_id, g.standing, g.outcome_score, g.created_at
           FROM mnemo._identical(
@@ -34,10 +36,10 @@ END;
 COMMENT ON FUNCTION mnemo._identical_all(
     mnemo._recall_input, bigint, bigint, boolean, boolean
 ) IS
-    'The best live plans with the same signature that the agent may read, and with this meaning unless it is NULL, '
-    'in the order of _match_plans; retired ones aside, p_fresh: and stale ones. p_delegating, a '
-    'constant: whether others delegated to the agent. Few did, and to start the statement with '
-    'their rules in it costs more than all the rest of it.';
+    'The best live plans with the same signature, and with this meaning unless it is NULL, that the '
+    'agent may read, in the order of _match_plans; retired ones aside, with p_fresh stale ones too. p_delegating, '
+    'a constant: whether others delegated to the agent. To few they did, and starting the statement '
+    'with the rules of delegation in it costs more than the look-ups.';
 
 CREATE FUNCTION mnemo._identical_all_guarded(
     p_call mnemo._recall_input,
@@ -73,10 +75,10 @@ END;
 COMMENT ON FUNCTION mnemo._identical_all_guarded(
     mnemo._recall_input, bigint, bigint, boolean, boolean
 ) IS
-    'The best live plans with the same signature that the agent may read, and the guard that is in p_guards, '
-    'in the order of _match_plans; retired ones aside, p_fresh: and stale ones. p_delegating, a '
-    'constant: whether others delegated to the agent. Few did, and to start the statement with '
-    'their rules in it costs more than all the rest of it.';
+    'The best live plans with the same signature and the guard that is in p_guards that the agent '
+    'may read, in the order of _match_plans; retired ones aside, with p_fresh stale ones too. p_delegating, '
+    'a constant: whether others delegated to the agent. To few they did, and starting the statement '
+    'with the rules of delegation in it costs more than the look-ups.';
 
 CREATE FUNCTION mnemo._best_answers(
     p_call mnemo._recall_input,

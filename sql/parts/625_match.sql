@@ -65,23 +65,21 @@ BEGIN
     IF p_guard = 'strict' AND NOT v_delegating THEN
         SELECT array_agg(i.org_id), array_agg(i.plan_id) INTO org_ids, plan_ids
           FROM mnemo._identical_all_guarded(
-                p_call, p_meaning # p_values, p_limit, p_call.stale = 'refuse',
-                false) AS i;
+                p_call, p_meaning # p_values, p_limit, p_call.stale = 'refuse', false) AS i;
     ELSIF p_guard = 'strict' THEN
         SELECT array_agg(i.org_id), array_agg(i.plan_id) INTO org_ids, plan_ids
           FROM mnemo._identical_all_guarded(
-                p_call, p_meaning # p_values, p_limit, p_call.stale = 'refuse',
-                true) AS i;
+                p_call, p_meaning # p_values, p_limit, p_call.stale = 'refuse', true) AS i;
     ELSIF v_delegating THEN
         SELECT array_agg(i.org_id), array_agg(i.plan_id) INTO org_ids, plan_ids
           FROM mnemo._identical_all(
-                p_call, CASE p_guard WHEN 'meaning' THEN p_meaning END, p_limit, p_call.stale = 'refuse',
-                true) AS i;
+                p_call, CASE p_guard WHEN 'meaning' THEN p_meaning END, p_limit,
+                p_call.stale = 'refuse', true) AS i;
     ELSE
         SELECT array_agg(i.org_id), array_agg(i.plan_id) INTO org_ids, plan_ids
           FROM mnemo._identical_all(
-                p_call, CASE p_guard WHEN 'meaning' THEN p_meaning END, p_limit, p_call.stale = 'refuse',
-                false) AS i;
+                p_call, CASE p_guard WHEN 'meaning' THEN p_meaning END, p_limit,
+                p_call.stale = 'refuse', false) AS i;
     END IF;
     org_ids := coalesce(org_ids, '{}');
     plan_ids := coalesce(plan_ids, '{}');
@@ -127,15 +125,13 @@ DECLARE
     v_size integer := cardinality(p_call.signature);
     v_org_ids text[] := '{}';
     v_plan_ids uuid[] := '{}';
-    v_exact integer := 0;
-    v_delegated bigint[] := p_call.audiences[5:];
     v_probe record;
 BEGIN
     IF p_identical THEN
-        SELECT i.org_ids, i.plan_ids, cardinality(i.plan_ids) INTO v_org_ids, v_plan_ids, v_exact
+        SELECT i.org_ids, i.plan_ids INTO v_org_ids, v_plan_ids
           FROM mnemo._identical_plans(
                 p_call, p_call.guard, p_meaning, p_values, p_call.row_limit) AS i;
-        IF v_exact = p_call.row_limit THEN
+        IF cardinality(v_plan_ids) = p_call.row_limit THEN
             RETURN QUERY
             SELECT e.org_id, e.plan_id, 1::double precision, p_call.row_limit, NULL::text,
                    NULL::uuid, NULL::double precision, false, false
@@ -148,79 +144,19 @@ BEGIN
         p_call, p_call.threshold,
         -- Other guards than strict are no part of the keys: they look at all and filter.
         CASE p_call.guard WHEN 'strict' THEN p_meaning # p_values ELSE 0 END);
-    RETURN QUERY
-    WITH candidate AS MATERIALIZED (
-        SELECT s.org_id, s.plan_id, s.size, s.standing, s.outcome_score, s.created_at, g.agrees,
-               s.endurance < p_call.retire AS retired,
-               mnemo._shared_tokens(s.signature, p_call.signature) AS shared
-          FROM mnemo._similar(
-                v_probe.keys, p_call.org_id, p_call.audiences, p_call.context, p_call.asked_at,
-                v_probe.sketch, v_probe.long_sketch, v_size, p_call.threshold) AS s
-          CROSS JOIN LATERAL mnemo._counts(
-                s.org_id, s.plan_id, p_call.asked_at, s.audience = ANY (v_delegated), s.audience,
-                p_call.agent_id, p_call.context)
-          CROSS JOIN LATERAL (
-            SELECT mnemo._agrees(s, p_call.guard, p_meaning, p_values, p_names,
-                       p_call.signature) AS agrees
-          ) AS g
-         WHERE NOT (g.agrees AND s.digest = p_call.digest AND s.signature = p_call.signature
-                    AND s.endurance >= p_call.retire)
-    ), reached AS MATERIALIZED (
-        SELECT c.org_id, c.plan_id, c.outcome_score, c.created_at, c.agrees, c.retired,
-               f.standing,
-               c.shared::double precision / (c.size + v_size - c.shared) AS similarity
-          FROM candidate AS c
-          CROSS JOIN LATERAL mnemo._standing_for(
-                c.org_id, c.plan_id, c.standing, p_call.org_id) AS f
-         WHERE c.shared::double precision / (c.size + v_size - c.shared) >= p_call.threshold
-    ), found AS (
-        SELECT e.org_id, e.plan_id, 1::double precision AS similarity, e.place,
-               e.org_id = '*' AS is_global, NULL AS standing, NULL AS outcome_score,
-               NULL AS created_at
-          FROM unnest(v_org_ids, v_plan_ids) WITH ORDINALITY AS e(org_id, plan_id, place)
-        UNION ALL
-        SELECT r.org_id, r.plan_id, r.similarity, NULL, r.org_id = '*', r.standing,
-               r.outcome_score, r.created_at
-          FROM reached AS r
-         WHERE r.agrees AND NOT r.retired
-    ), best AS (
-        SELECT f.*
-          FROM (
-            -- In order behind a fence, so that only the chunks of those that would win are looked at.
-            SELECT o.*
-              FROM found AS o
-             ORDER BY o.similarity DESC, o.place, o.is_global, o.standing DESC,
-                      o.outcome_score DESC, o.created_at DESC, o.plan_id DESC
-            OFFSET 0
-          ) AS f
-         WHERE p_call.stale = 'include' OR f.place IS NOT NULL
-            OR NOT mnemo._is_stale(f.org_id, f.plan_id, p_call.asked_at)
-         ORDER BY f.similarity DESC, f.place, f.is_global, f.standing DESC,
-                  f.outcome_score DESC, f.created_at DESC, f.plan_id DESC
-         LIMIT p_call.row_limit
-    ), refused AS (
-        -- A retired plan would have been the hit; one that the guard refuses would not.
-        SELECT r.org_id, r.plan_id, r.similarity, r.retired
-          FROM reached AS r
-         WHERE r.agrees = r.retired AND v_exact = 0
-           AND NOT EXISTS (SELECT FROM reached AS o WHERE o.agrees AND NOT o.retired)
-         ORDER BY r.retired DESC, r.similarity DESC, r.org_id = '*', r.standing DESC,
-                  r.outcome_score DESC, r.created_at DESC, r.plan_id DESC
-         LIMIT 1
-    )
-    SELECT b.org_id, b.plan_id, b.similarity,
-           v_exact + (SELECT count(*) FROM candidate AS c WHERE c.agrees AND NOT c.retired)
-           + CASE WHEN r.plan_id IS NULL THEN 0 ELSE 1 END,
-           r.org_id, r.plan_id, r.similarity,
-           b.plan_id IS NULL AND EXISTS (
-                SELECT FROM reached AS o WHERE o.agrees AND NOT o.retired),
-           r.retired
-      -- At least one row.
-      FROM (SELECT) AS one
-      LEFT JOIN best AS b ON true
-      LEFT JOIN refused AS r ON true
-     ORDER BY b.similarity DESC, b.place, b.is_global, b.standing DESC, b.outcome_score DESC,
-              b.created_at DESC, b.plan_id DESC;
+    IF cardinality(p_call.audiences) > 4 THEN
+        RETURN QUERY
+        SELECT r.*
+          FROM mnemo._ranked_plans(
+                p_call, p_meaning, p_values, p_names, v_size, v_probe.keys, v_probe.sketch,
+                v_probe.long_sketch, v_org_ids, v_plan_ids, true) AS r;
+    ELSE
+        RETURN QUERY
+        SELECT r.*
+          FROM mnemo._ranked_plans(
+                p_call, p_meaning, p_values, p_names, v_size, v_probe.keys, v_probe.sketch,
+                v_probe.long_sketch, v_org_ids, v_plan_ids, false) AS r;
+    END IF;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._match_plans(mnemo._recall_input, bigint, bigint, text[], boolean) IS
