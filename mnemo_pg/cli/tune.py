@@ -129,7 +129,7 @@ def tune(
             }
         )
     else:
-        _show(len(asked), known, points, best, precision, now)
+        _show(len(asked), known, points, best, precision, now, org)
     if plot is not None:
         draw(points, len(asked), plot)
     if bad or (known and best is None):
@@ -282,6 +282,7 @@ def _show(
     best: Point | None,
     precision: float,
     now: dict[str, str | None],
+    org: str | None,
 ) -> None:
     table = output.table("guard", "threshold", "hits", "", "disagree", "precision", "")
     for one in points:
@@ -308,8 +309,9 @@ def _show(
         f"most hits of those with a precision of {precision:.0%} or more: guard {best.guard},"
         f" threshold {best.threshold:g}"
     )
-    output.say(f"  SELECT mnemo.configure('similarity_threshold', '{best.threshold:g}');")
-    output.say(f"  SELECT mnemo.configure('guard', '{best.guard}');")
+    whose = "" if org is None else f", '{org}'"
+    output.say(f"  SELECT mnemo.configure('similarity_threshold', '{best.threshold:g}'{whose});")
+    output.say(f"  SELECT mnemo.configure('guard', '{best.guard}'{whose});")
 
 
 def draw(points: list[Point], total: int, file: Path) -> None:

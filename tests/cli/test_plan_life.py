@@ -140,6 +140,9 @@ def test_tune_counts_hits_and_disagreements(run: Cli) -> None:
     table = run("tune", "-", "--precision", "1", input="\n".join(lines))
     assert "<- best" in table.out
     assert "mnemo.configure('similarity_threshold'" in table.out
+    # What the log of one organisation says is not for all.
+    table = run("tune", "-", "--precision", "1", "--org", "default", input="\n".join(lines))
+    assert "mnemo.configure('guard', 'strict', 'default');" in table.out
     one = run("tune", "-", "--guard", "meaning", "--json", input="\n".join(lines)).json["points"]
     assert [point["guard"] for point in one] == ["meaning"] * 15
     nothing = run("tune", "-", "--json", "--precision", "1", input=lines[5])
