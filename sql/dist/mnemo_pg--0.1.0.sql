@@ -24605,7 +24605,8 @@ CREATE FUNCTION mnemo._asks_in_general(
 )
 RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN p_words && ARRAY['what', 'which', 'who', 'whom', 'whose', 'where', 'when', 'why', 'how']::text[]
+RETURN p_words && ARRAY['what', 'which', 'who', 'whom', 'whose', 'where', 'when', 'why', 'how']
+        ::text[]
     OR p_words[1] IN ('is', 'are', 'was', 'were', 'do', 'doe', 'did', 'can', 'could', 'will',
         'would', 'should');
 COMMENT ON FUNCTION mnemo._asks_in_general(text[]) IS
@@ -24617,10 +24618,11 @@ RETURNS text[]
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN string_to_array(
     'monday tuesday wednesday thursday friday saturday sunday january february march april'
-    ' may june july august september october november december weekend', ' ');
+    ' may june july august september october november december weekend spring summer autumn'
+    ' winter christmas halloween valentine', ' ');
 COMMENT ON FUNCTION mnemo._calendar_words() IS
-    'English names of days and months, and the weekend: of all time words those that lead to what '
-    'may stand in what is remembered.';
+    'English names of days, months, seasons and feasts, and the weekend: of all time words those '
+    'that lead to what may stand in what is remembered.';
 
 CREATE FUNCTION mnemo._timeless(
     p_plain text[],
@@ -24756,29 +24758,40 @@ RETURN CASE p_name
     WHEN 'number' THEN '([0-9]{1,4}|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven'
         '|twelve|(?:a )?couple(?: of)?|(?:a )?few|several)'
     WHEN 'unit' THEN 'minute|minutes|hour|hours|day|days|week|weeks|fortnight|fortnights|month'
-        '|months|year|years'
+        '|months|year|years|decade|decades'
     WHEN 'month' THEN 'january|february|march|april|may|june|july|august|september|october'
         '|november|december|jan|feb|mar|apr|jun|jul|aug|sep|sept|oct|nov|dec'
     WHEN 'weekday' THEN 'monday|tuesday|wednesday|thursday|friday|saturday|sunday|mon|tue|tues|wed'
         '|thu|thur|thurs|fri'
+    WHEN 'day' THEN 'monday|tuesday|wednesday|thursday|friday|saturday|sunday'
+    WHEN 'part' THEN '(?: (?:morning|afternoon|evening|night))?'
+    WHEN 'season' THEN 'spring|summer|autumn|fall|winter'
+    WHEN 'feast' THEN 'christmas(?: day| eve)?|new year(?: s)?(?: day| eve)?'
+        '|valentine(?: s)?(?: day)?|halloween'
 END;
 COMMENT ON FUNCTION mnemo._time_part(text) IS
-    'A part of the patterns of _time_rules: edge, number, unit, month or weekday. NULL for any '
-    'other.';
+    'A part of the patterns of _time_rules: edge, number, unit, month, weekday, day (its full '
+    'name), part (of a day), season or feast. NULL for any other.';
 
 CREATE FUNCTION mnemo._time_rules()
 RETURNS TABLE (place integer, form text, triggers text[], pattern text)
-LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 18
+LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 27
 BEGIN ATOMIC
     SELECT r.place, r.form,
-           string_to_array(replace(replace(replace(r.triggers,
+           string_to_array(replace(replace(replace(replace(replace(r.triggers,
                '{unit}', mnemo._time_part('unit')), '{month}', mnemo._time_part('month')),
-               '{weekday}', mnemo._time_part('weekday')), '|'),
-           ' ' || replace(replace(replace(replace(replace(r.pattern,
-               '{edge}', mnemo._time_part('edge')), '{number}', mnemo._time_part('number')),
+               '{weekday}', mnemo._time_part('weekday')), '{day}', mnemo._time_part('day')),
+               '{season}', mnemo._time_part('season')), '|'),
+           ' ' || replace(replace(replace(replace(replace(replace(replace(replace(replace(
+               r.pattern, '{edge}', mnemo._time_part('edge')),
+               '{number}', mnemo._time_part('number')),
                '{unit}', '(' || mnemo._time_part('unit') || ')'),
                '{month}', '(' || mnemo._time_part('month') || ')'),
-               '{weekday}', '(' || mnemo._time_part('weekday') || ')') || '(?= )'
+               '{weekday}', '(' || mnemo._time_part('weekday') || ')'),
+               '{day}', '(' || mnemo._time_part('day') || ')'),
+               '{part}', mnemo._time_part('part')),
+               '{season}', '(' || mnemo._time_part('season') || ')'),
+               '{feast}', '(' || mnemo._time_part('feast') || ')') || '(?= )'
       FROM (VALUES
         -- In each pattern the first group is the edge; # stands for any number.
         (1, 'date', '#', '{edge}(?:on )?([0-9]{4}) ([0-9]{2}) ([0-9]{2})'),
@@ -24786,15 +24799,16 @@ BEGIN ATOMIC
             '{month}(?: ([0-9]{4}))?'),
         (3, 'month_day', '{month}', '{edge}(?:on )?{month} (?:the )?([0-9]{1,2})(?:st|nd|rd|th)?'
             '(?: ([0-9]{4}))?'),
-        (4, 'month', '{month}', '{edge}(in|during|last|next|this(?! ma(?:y|rch) )) {month}'
-            '(?: ([0-9]{4}))?'),
+        (4, 'month', '{month}', '{edge}(in|during|last|next|by|early|late|mid'
+            '|(?:beginning|start|middle|end) of|this(?! ma(?:y|rch) )'
+            '|for(?! (?:april|may|june|august) )) {month}(?: ([0-9]{4}))?'),
         (5, 'month', '{month}', '(since|until|till|before|after)( ){month}(?: ([0-9]{4}))?'),
         (6, 'month', '{month}', '{edge}(){month} ([0-9]{4})'),
         (7, 'year', '#', '{edge}(?:in |during |of )?((?:19|20)[0-9]{2})'),
         (8, 'day', 'yesterday|today|tonight|tomorrow|night|morning|afternoon|evening',
-            '{edge}(day before yesterday|day after tomorrow|last night|yesterday|today|tonight'
-            '|tomorrow|this (?:morning|afternoon|evening))'
-            '(?: (?:morning|afternoon|evening|night))?'),
+            '{edge}(?:(?:earlier|later) )?(day before yesterday|day after tomorrow|last night'
+            '|yesterday|today|tonight|tomorrow|this (?:morning|afternoon|evening))'
+            '{part}'),
         (9, 'ago', 'ago|back|earlier', '{edge}{number} {unit} (?:ago|back|earlier)'),
         (10, 'hence', '{unit}', '{edge}in {number} {unit}(?: time)?'),
         (11, 'hence', 'from', '{edge}{number} {unit} from (?:now|today)'),
@@ -24804,13 +24818,29 @@ BEGIN ATOMIC
         (14, 'ahead', 'next|coming|following', '{edge}(?:in |over |during |within )?(?:the )?'
             '(?:next|coming|following) {number} {unit}'),
         (15, 'calendar', 'week|weekend|month|quarter|year',
-            '{edge}(last|previous|this|current|next|coming|following)'
+            '{edge}(?:(?:earlier|later|so far) )?(last|previous|this|current|next|coming|following)'
             ' (week|weekend|month|quarter|year)'),
         (16, 'weekday', '{weekday}', '{edge}(on|this|last|past|previous|next|coming|by)'
-            ' {weekday}'),
+            ' {weekday}{part}'),
         (17, 'weekday', '{weekday}', '(since|until|till|before|after)( ){weekday}'),
-        (18, 'lately', 'other|recently|lately',
-            '{edge}(other (?:day|night|evening|week)|recently|lately)')
+        (18, 'lately', 'other|recent|recently|lately',
+            '{edge}(?:in )?(other (?:day|night|evening|week)|recently|lately'
+            '|recent (?:days|weeks|months))'),
+        (19, 'beyond', 'last|next',
+            '{edge}()(week|weekend|month|year) (before last|after next)'),
+        (20, 'season', '{season}', '{edge}(?:(?:in|during|over|for) )?(last|this|next|in|during'
+            '|over) (?:the )?{season}(?: (?:of )?([0-9]{4}))?'),
+        (21, 'season', '{season}', '(since|until|till|before|after)( )(?:the )?{season}'
+            '(?: (?:of )?([0-9]{4}))?'),
+        (22, 'season', '{season}', '{edge}(){season} (?:of )?([0-9]{4})'),
+        (23, 'feast', 'christmas|new|valentine|halloween',
+            '{edge}(last|this|next|at|on|over|around|by) {feast}(?: ([0-9]{4}))?'),
+        (24, 'feast', 'christmas|new|valentine|halloween',
+            '(since|until|till|before|after)( ){feast}(?: ([0-9]{4}))?'),
+        (25, 'decade', '#', '{edge}(?:in |during |from |of )?(?:the )?'
+            '((?<=the )[0-9]0|(?:19|20)[0-9]0)s'),
+        (26, 'weekend', 'weekend', '{edge}(at|on|over|during|for|by) (?:the )?weekend'),
+        (27, 'weekday', '{day}', '(?<! every )(?<! each )(?<! any )(?<! a ){edge}(){day}{part}')
       ) AS r(place, form, triggers, pattern);
 END;
 COMMENT ON FUNCTION mnemo._time_rules() IS
@@ -25001,7 +25031,7 @@ DECLARE
 BEGIN
     SELECT n.fewest, n.most INTO v_number FROM mnemo._planner_number(p_groups[2]) AS n;
     -- Years that no calendar of the server has.
-    IF v_unit = 'year' AND v_number.most > 1000 THEN
+    IF v_unit IN ('year', 'decade') AND v_number.most > 1000 THEN
         RETURN;
     END IF;
     IF p_form = 'ago' THEN
@@ -25029,6 +25059,7 @@ CREATE FUNCTION mnemo._named_window(
     p_form text,
     p_groups text[],
     p_now timestamp,
+    p_ahead boolean,
     OUT since timestamp,
     OUT before timestamp
 )
@@ -25050,12 +25081,32 @@ BEGIN
         before := since + CASE p_groups[2] WHEN 'last night' THEN interval '36 hours'
             WHEN 'tonight' THEN interval '30 hours' ELSE interval '1 day' END;
     ELSIF p_form = 'lately' THEN
-        since := v_today - CASE WHEN p_groups[2] IN ('recently', 'lately') THEN interval '30 days'
-            ELSE interval '14 days' END;
+        since := v_today - CASE WHEN p_groups[2] LIKE 'other %' THEN interval '14 days'
+            ELSE interval '30 days' END;
         before := v_today + interval '1 day';
     ELSIF p_form = 'year' THEN
         since := mnemo._planner_day(p_groups[2]::integer, 1, 1);
         before := since + interval '1 year';
+    ELSIF p_form = 'decade' THEN
+        since := mnemo._planner_day(p_groups[2]::integer + CASE
+            WHEN length(p_groups[2]) = 4 THEN 0 WHEN p_groups[2] < '30' THEN 2000 ELSE 1900 END,
+            1, 1);
+        before := since + interval '10 years';
+    ELSIF p_form = 'weekend' THEN
+        -- This one, unless the past is asked for before it has begun.
+        before := date_trunc('week', v_today) + interval '7 days';
+        IF NOT p_ahead AND before - interval '2 days' > v_today THEN
+            before := before - interval '7 days';
+        END IF;
+        since := before - interval '2 days';
+    ELSIF p_form = 'beyond' THEN
+        v_step := ('1 ' || v_unit)::interval;
+        since := date_trunc(v_unit, v_today)
+            + CASE p_groups[4] WHEN 'before last' THEN -2 ELSE 2 END * v_step;
+        before := since + v_step;
+        IF p_groups[3] = 'weekend' THEN
+            since := since + interval '5 days';
+        END IF;
     ELSE
         v_step := CASE v_unit WHEN 'quarter' THEN interval '3 months'
             ELSE ('1 ' || v_unit)::interval END;
@@ -25070,9 +25121,65 @@ BEGIN
     END IF;
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._named_window(text, text[], timestamp) IS
+COMMENT ON FUNCTION mnemo._named_window(text, text[], timestamp, boolean) IS
     'The window of the forms day (last night: from yesterday to noon; tonight: to six in the '
-    'morning), lately (30 days; the other day: 14), year, and calendar.';
+    'morning), lately (30 days; the other day: 14), year, decade, weekend, beyond (the week before '
+    'last), and calendar.';
+
+CREATE FUNCTION mnemo._yearly_window(
+    p_form text,
+    p_groups text[],
+    p_today timestamp,
+    p_ahead boolean,
+    OUT since timestamp,
+    OUT before timestamp
+)
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_which text := p_groups[2];
+    v_name text := p_groups[3];
+    v_month integer := CASE
+        WHEN p_form = 'season' THEN CASE v_name
+            WHEN 'spring' THEN 3 WHEN 'summer' THEN 6 WHEN 'winter' THEN 12 ELSE 9 END
+        WHEN v_name LIKE 'christmas%' OR v_name LIKE 'new %eve' THEN 12
+        WHEN v_name LIKE 'new %' THEN 1
+        WHEN v_name LIKE 'valentine%' THEN 2
+        ELSE 10 END;
+    v_day integer := CASE
+        WHEN p_form = 'season' OR v_name LIKE 'new %' AND v_month = 1 THEN 1
+        WHEN v_name = 'christmas day' THEN 25
+        WHEN v_month = 12 AND v_name LIKE 'christmas%' THEN 24
+        WHEN v_month = 2 THEN 14
+        ELSE 31 END;
+    v_length interval := CASE WHEN p_form = 'season' THEN interval '3 months'
+        WHEN v_name = 'christmas' THEN interval '3 days' ELSE interval '1 day' END;
+BEGIN
+    SELECT d.day INTO since
+      FROM generate_series(-2, 2) AS y(away)
+      CROSS JOIN LATERAL (
+        SELECT mnemo._planner_day(
+            coalesce(p_groups[4]::integer, extract(year FROM p_today)::integer + y.away),
+            v_month, v_day) AS day
+      ) AS d
+     WHERE p_groups[4] IS NOT NULL
+        OR CASE
+            WHEN v_which = 'last' THEN d.day + v_length <= p_today
+            WHEN v_which = 'next' THEN d.day > p_today
+            WHEN p_ahead OR v_which = 'this' THEN d.day + v_length > p_today
+            ELSE d.day <= p_today END
+     ORDER BY CASE WHEN v_which <> 'last' AND (p_ahead OR v_which IN ('next', 'this'))
+            THEN y.away ELSE -y.away END
+     LIMIT 1;
+    before := since + v_length;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._yearly_window(text, text[], timestamp, boolean) IS
+    'The window of the forms season (of the northern half of the world, three whole months, that '
+    'of winter from December on) and feast (Christmas: 24 to 26 December): last: the latest that '
+    'is over; next: the first to begin; this, or ahead: the first that is not over; else the '
+    'latest that has begun.';
 
 CREATE FUNCTION mnemo._time_words_in(
     p_text text,
@@ -25150,7 +25257,7 @@ BEGIN
         WHEN v_groups[1] IN ('until', 'till') OR v_groups[2] = 'by' THEN true
         WHEN v_text ~ mnemo._planner_phrases('past') THEN false
         WHEN v_text ~ mnemo._planner_phrases('future') THEN true
-        ELSE v_found.form = 'weekday' END;
+        ELSE v_found.form IN ('weekday', 'weekend', 'feast') END;
     IF v_found.form IN ('date', 'day_month', 'month_day') THEN
         v_window := mnemo._day_window(v_found.form, v_groups, date_trunc('day', v_now), v_ahead);
     ELSIF v_found.form = 'month' THEN
@@ -25159,8 +25266,10 @@ BEGIN
         v_window := mnemo._weekday_window(v_groups, date_trunc('day', v_now), v_ahead);
     ELSIF v_found.form IN ('ago', 'hence', 'back', 'ahead') THEN
         v_window := mnemo._unit_window(v_found.form, v_groups, v_now);
+    ELSIF v_found.form IN ('season', 'feast') THEN
+        v_window := mnemo._yearly_window(v_found.form, v_groups, date_trunc('day', v_now), v_ahead);
     ELSE
-        v_window := mnemo._named_window(v_found.form, v_groups, v_now);
+        v_window := mnemo._named_window(v_found.form, v_groups, v_now, v_ahead);
     END IF;
     IF v_window.since < timestamp '0001-01-01' OR v_window.before > timestamp '9999-12-31'
         OR v_window.since IS NULL

@@ -134,7 +134,8 @@ CREATE FUNCTION mnemo._asks_in_general(
 )
 RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN p_words && ARRAY['what', 'which', 'who', 'whom', 'whose', 'where', 'when', 'why', 'how']::text[]
+RETURN p_words && ARRAY['what', 'which', 'who', 'whom', 'whose', 'where', 'when', 'why', 'how']
+        ::text[]
     OR p_words[1] IN ('is', 'are', 'was', 'were', 'do', 'doe', 'did', 'can', 'could', 'will',
         'would', 'should');
 COMMENT ON FUNCTION mnemo._asks_in_general(text[]) IS
@@ -146,10 +147,11 @@ RETURNS text[]
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN string_to_array(
     'monday tuesday wednesday thursday friday saturday sunday january february march april'
-    ' may june july august september october november december weekend', ' ');
+    ' may june july august september october november december weekend spring summer autumn'
+    ' winter christmas halloween valentine', ' ');
 COMMENT ON FUNCTION mnemo._calendar_words() IS
-    'English names of days and months, and the weekend: of all time words those that lead to what '
-    'may stand in what is remembered.';
+    'English names of days, months, seasons and feasts, and the weekend: of all time words those '
+    'that lead to what may stand in what is remembered.';
 
 CREATE FUNCTION mnemo._timeless(
     p_plain text[],

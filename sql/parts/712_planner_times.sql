@@ -11,29 +11,40 @@ RETURN CASE p_name
     WHEN 'number' THEN '([0-9]{1,4}|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven'
         '|twelve|(?:a )?couple(?: of)?|(?:a )?few|several)'
     WHEN 'unit' THEN 'minute|minutes|hour|hours|day|days|week|weeks|fortnight|fortnights|month'
-        '|months|year|years'
+        '|months|year|years|decade|decades'
     WHEN 'month' THEN 'january|february|march|april|may|june|july|august|september|october'
         '|november|december|jan|feb|mar|apr|jun|jul|aug|sep|sept|oct|nov|dec'
     WHEN 'weekday' THEN 'monday|tuesday|wednesday|thursday|friday|saturday|sunday|mon|tue|tues|wed'
         '|thu|thur|thurs|fri'
+    WHEN 'day' THEN 'monday|tuesday|wednesday|thursday|friday|saturday|sunday'
+    WHEN 'part' THEN '(?: (?:morning|afternoon|evening|night))?'
+    WHEN 'season' THEN 'spring|summer|autumn|fall|winter'
+    WHEN 'feast' THEN 'christmas(?: day| eve)?|new year(?: s)?(?: day| eve)?'
+        '|valentine(?: s)?(?: day)?|halloween'
 END;
 COMMENT ON FUNCTION mnemo._time_part(text) IS
-    'A part of the patterns of _time_rules: edge, number, unit, month or weekday. NULL for any '
-    'other.';
+    'A part of the patterns of _time_rules: edge, number, unit, month, weekday, day (its full '
+    'name), part (of a day), season or feast. NULL for any other.';
 
 CREATE FUNCTION mnemo._time_rules()
 RETURNS TABLE (place integer, form text, triggers text[], pattern text)
-LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 18
+LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 27
 BEGIN ATOMIC
     SELECT r.place, r.form,
-           string_to_array(replace(replace(replace(r.triggers,
+           string_to_array(replace(replace(replace(replace(replace(r.triggers,
                '{unit}', mnemo._time_part('unit')), '{month}', mnemo._time_part('month')),
-               '{weekday}', mnemo._time_part('weekday')), '|'),
-           ' ' || replace(replace(replace(replace(replace(r.pattern,
-               '{edge}', mnemo._time_part('edge')), '{number}', mnemo._time_part('number')),
+               '{weekday}', mnemo._time_part('weekday')), '{day}', mnemo._time_part('day')),
+               '{season}', mnemo._time_part('season')), '|'),
+           ' ' || replace(replace(replace(replace(replace(replace(replace(replace(replace(
+               r.pattern, '{edge}', mnemo._time_part('edge')),
+               '{number}', mnemo._time_part('number')),
                '{unit}', '(' || mnemo._time_part('unit') || ')'),
                '{month}', '(' || mnemo._time_part('month') || ')'),
-               '{weekday}', '(' || mnemo._time_part('weekday') || ')') || '(?= )'
+               '{weekday}', '(' || mnemo._time_part('weekday') || ')'),
+               '{day}', '(' || mnemo._time_part('day') || ')'),
+               '{part}', mnemo._time_part('part')),
+               '{season}', '(' || mnemo._time_part('season') || ')'),
+               '{feast}', '(' || mnemo._time_part('feast') || ')') || '(?= )'
       FROM (VALUES
         -- In each pattern the first group is the edge; # stands for any number.
         (1, 'date', '#', '{edge}(?:on )?([0-9]{4}) ([0-9]{2}) ([0-9]{2})'),
@@ -41,15 +52,16 @@ BEGIN ATOMIC
             '{month}(?: ([0-9]{4}))?'),
         (3, 'month_day', '{month}', '{edge}(?:on )?{month} (?:the )?([0-9]{1,2})(?:st|nd|rd|th)?'
             '(?: ([0-9]{4}))?'),
-        (4, 'month', '{month}', '{edge}(in|during|last|next|this(?! ma(?:y|rch) )) {month}'
-            '(?: ([0-9]{4}))?'),
+        (4, 'month', '{month}', '{edge}(in|during|last|next|by|early|late|mid'
+            '|(?:beginning|start|middle|end) of|this(?! ma(?:y|rch) )'
+            '|for(?! (?:april|may|june|august) )) {month}(?: ([0-9]{4}))?'),
         (5, 'month', '{month}', '(since|until|till|before|after)( ){month}(?: ([0-9]{4}))?'),
         (6, 'month', '{month}', '{edge}(){month} ([0-9]{4})'),
         (7, 'year', '#', '{edge}(?:in |during |of )?((?:19|20)[0-9]{2})'),
         (8, 'day', 'yesterday|today|tonight|tomorrow|night|morning|afternoon|evening',
-            '{edge}(day before yesterday|day after tomorrow|last night|yesterday|today|tonight'
-            '|tomorrow|this (?:morning|afternoon|evening))'
-            '(?: (?:morning|afternoon|evening|night))?'),
+            '{edge}(?:(?:earlier|later) )?(day before yesterday|day after tomorrow|last night'
+            '|yesterday|today|tonight|tomorrow|this (?:morning|afternoon|evening))'
+            '{part}'),
         (9, 'ago', 'ago|back|earlier', '{edge}{number} {unit} (?:ago|back|earlier)'),
         (10, 'hence', '{unit}', '{edge}in {number} {unit}(?: time)?'),
         (11, 'hence', 'from', '{edge}{number} {unit} from (?:now|today)'),
@@ -59,13 +71,29 @@ BEGIN ATOMIC
         (14, 'ahead', 'next|coming|following', '{edge}(?:in |over |during |within )?(?:the )?'
             '(?:next|coming|following) {number} {unit}'),
         (15, 'calendar', 'week|weekend|month|quarter|year',
-            '{edge}(last|previous|this|current|next|coming|following)'
+            '{edge}(?:(?:earlier|later|so far) )?(last|previous|this|current|next|coming|following)'
             ' (week|weekend|month|quarter|year)'),
         (16, 'weekday', '{weekday}', '{edge}(on|this|last|past|previous|next|coming|by)'
-            ' {weekday}'),
+            ' {weekday}{part}'),
         (17, 'weekday', '{weekday}', '(since|until|till|before|after)( ){weekday}'),
-        (18, 'lately', 'other|recently|lately',
-            '{edge}(other (?:day|night|evening|week)|recently|lately)')
+        (18, 'lately', 'other|recent|recently|lately',
+            '{edge}(?:in )?(other (?:day|night|evening|week)|recently|lately'
+            '|recent (?:days|weeks|months))'),
+        (19, 'beyond', 'last|next',
+            '{edge}()(week|weekend|month|year) (before last|after next)'),
+        (20, 'season', '{season}', '{edge}(?:(?:in|during|over|for) )?(last|this|next|in|during'
+            '|over) (?:the )?{season}(?: (?:of )?([0-9]{4}))?'),
+        (21, 'season', '{season}', '(since|until|till|before|after)( )(?:the )?{season}'
+            '(?: (?:of )?([0-9]{4}))?'),
+        (22, 'season', '{season}', '{edge}(){season} (?:of )?([0-9]{4})'),
+        (23, 'feast', 'christmas|new|valentine|halloween',
+            '{edge}(last|this|next|at|on|over|around|by) {feast}(?: ([0-9]{4}))?'),
+        (24, 'feast', 'christmas|new|valentine|halloween',
+            '(since|until|till|before|after)( ){feast}(?: ([0-9]{4}))?'),
+        (25, 'decade', '#', '{edge}(?:in |during |from |of )?(?:the )?'
+            '((?<=the )[0-9]0|(?:19|20)[0-9]0)s'),
+        (26, 'weekend', 'weekend', '{edge}(at|on|over|during|for|by) (?:the )?weekend'),
+        (27, 'weekday', '{day}', '(?<! every )(?<! each )(?<! any )(?<! a ){edge}(){day}{part}')
       ) AS r(place, form, triggers, pattern);
 END;
 COMMENT ON FUNCTION mnemo._time_rules() IS

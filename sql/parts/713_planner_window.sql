@@ -18,7 +18,7 @@ DECLARE
 BEGIN
     SELECT n.fewest, n.most INTO v_number FROM mnemo._planner_number(p_groups[2]) AS n;
     -- Years that no calendar of the server has.
-    IF v_unit = 'year' AND v_number.most > 1000 THEN
+    IF v_unit IN ('year', 'decade') AND v_number.most > 1000 THEN
         RETURN;
     END IF;
     IF p_form = 'ago' THEN
@@ -46,6 +46,7 @@ CREATE FUNCTION mnemo._named_window(
     p_form text,
     p_groups text[],
     p_now timestamp,
+    p_ahead boolean,
     OUT since timestamp,
     OUT before timestamp
 )
@@ -67,12 +68,32 @@ BEGIN
         before := since + CASE p_groups[2] WHEN 'last night' THEN interval '36 hours'
             WHEN 'tonight' THEN interval '30 hours' ELSE interval '1 day' END;
     ELSIF p_form = 'lately' THEN
-        since := v_today - CASE WHEN p_groups[2] IN ('recently', 'lately') THEN interval '30 days'
-            ELSE interval '14 days' END;
+        since := v_today - CASE WHEN p_groups[2] LIKE 'other %' THEN interval '14 days'
+            ELSE interval '30 days' END;
         before := v_today + interval '1 day';
     ELSIF p_form = 'year' THEN
         since := mnemo._planner_day(p_groups[2]::integer, 1, 1);
         before := since + interval '1 year';
+    ELSIF p_form = 'decade' THEN
+        since := mnemo._planner_day(p_groups[2]::integer + CASE
+            WHEN length(p_groups[2]) = 4 THEN 0 WHEN p_groups[2] < '30' THEN 2000 ELSE 1900 END,
+            1, 1);
+        before := since + interval '10 years';
+    ELSIF p_form = 'weekend' THEN
+        -- This one, unless the past is asked for before it has begun.
+        before := date_trunc('week', v_today) + interval '7 days';
+        IF NOT p_ahead AND before - interval '2 days' > v_today THEN
+            before := before - interval '7 days';
+        END IF;
+        since := before - interval '2 days';
+    ELSIF p_form = 'beyond' THEN
+        v_step := ('1 ' || v_unit)::interval;
+        since := date_trunc(v_unit, v_today)
+            + CASE p_groups[4] WHEN 'before last' THEN -2 ELSE 2 END * v_step;
+        before := since + v_step;
+        IF p_groups[3] = 'weekend' THEN
+            since := since + interval '5 days';
+        END IF;
     ELSE
         v_step := CASE v_unit WHEN 'quarter' THEN interval '3 months'
             ELSE ('1 ' || v_unit)::interval END;
@@ -87,9 +108,65 @@ BEGIN
     END IF;
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._named_window(text, text[], timestamp) IS
+COMMENT ON FUNCTION mnemo._named_window(text, text[], timestamp, boolean) IS
     'The window of the forms day (last night: from yesterday to noon; tonight: to six in the '
-    'morning), lately (30 days; the other day: 14), year, and calendar.';
+    'morning), lately (30 days; the other day: 14), year, decade, weekend, beyond (the week before '
+    'last), and calendar.';
+
+CREATE FUNCTION mnemo._yearly_window(
+    p_form text,
+    p_groups text[],
+    p_today timestamp,
+    p_ahead boolean,
+    OUT since timestamp,
+    OUT before timestamp
+)
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_which text := p_groups[2];
+    v_name text := p_groups[3];
+    v_month integer := CASE
+        WHEN p_form = 'season' THEN CASE v_name
+            WHEN 'spring' THEN 3 WHEN 'summer' THEN 6 WHEN 'winter' THEN 12 ELSE 9 END
+        WHEN v_name LIKE 'christmas%' OR v_name LIKE 'new %eve' THEN 12
+        WHEN v_name LIKE 'new %' THEN 1
+        WHEN v_name LIKE 'valentine%' THEN 2
+        ELSE 10 END;
+    v_day integer := CASE
+        WHEN p_form = 'season' OR v_name LIKE 'new %' AND v_month = 1 THEN 1
+        WHEN v_name = 'christmas day' THEN 25
+        WHEN v_month = 12 AND v_name LIKE 'christmas%' THEN 24
+        WHEN v_month = 2 THEN 14
+        ELSE 31 END;
+    v_length interval := CASE WHEN p_form = 'season' THEN interval '3 months'
+        WHEN v_name = 'christmas' THEN interval '3 days' ELSE interval '1 day' END;
+BEGIN
+    SELECT d.day INTO since
+      FROM generate_series(-2, 2) AS y(away)
+      CROSS JOIN LATERAL (
+        SELECT mnemo._planner_day(
+            coalesce(p_groups[4]::integer, extract(year FROM p_today)::integer + y.away),
+            v_month, v_day) AS day
+      ) AS d
+     WHERE p_groups[4] IS NOT NULL
+        OR CASE
+            WHEN v_which = 'last' THEN d.day + v_length <= p_today
+            WHEN v_which = 'next' THEN d.day > p_today
+            WHEN p_ahead OR v_which = 'this' THEN d.day + v_length > p_today
+            ELSE d.day <= p_today END
+     ORDER BY CASE WHEN v_which <> 'last' AND (p_ahead OR v_which IN ('next', 'this'))
+            THEN y.away ELSE -y.away END
+     LIMIT 1;
+    before := since + v_length;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._yearly_window(text, text[], timestamp, boolean) IS
+    'The window of the forms season (of the northern half of the world, three whole months, that '
+    'of winter from December on) and feast (Christmas: 24 to 26 December): last: the latest that '
+    'is over; next: the first to begin; this, or ahead: the first that is not over; else the '
+    'latest that has begun.';
 
 CREATE FUNCTION mnemo._time_words_in(
     p_text text,
@@ -167,7 +244,7 @@ BEGIN
         WHEN v_groups[1] IN ('until', 'till') OR v_groups[2] = 'by' THEN true
         WHEN v_text ~ mnemo._planner_phrases('past') THEN false
         WHEN v_text ~ mnemo._planner_phrases('future') THEN true
-        ELSE v_found.form = 'weekday' END;
+        ELSE v_found.form IN ('weekday', 'weekend', 'feast') END;
     IF v_found.form IN ('date', 'day_month', 'month_day') THEN
         v_window := mnemo._day_window(v_found.form, v_groups, date_trunc('day', v_now), v_ahead);
     ELSIF v_found.form = 'month' THEN
@@ -176,8 +253,10 @@ BEGIN
         v_window := mnemo._weekday_window(v_groups, date_trunc('day', v_now), v_ahead);
     ELSIF v_found.form IN ('ago', 'hence', 'back', 'ahead') THEN
         v_window := mnemo._unit_window(v_found.form, v_groups, v_now);
+    ELSIF v_found.form IN ('season', 'feast') THEN
+        v_window := mnemo._yearly_window(v_found.form, v_groups, date_trunc('day', v_now), v_ahead);
     ELSE
-        v_window := mnemo._named_window(v_found.form, v_groups, v_now);
+        v_window := mnemo._named_window(v_found.form, v_groups, v_now, v_ahead);
     END IF;
     IF v_window.since < timestamp '0001-01-01' OR v_window.before > timestamp '9999-12-31'
         OR v_window.since IS NULL
