@@ -21529,9 +21529,10 @@ CREATE FUNCTION mnemo._watched_row(
 )
 RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN format('concat(%I.%I) AS id', p_alias, p_id_column)
+-- Compared byte by byte, whatever the column's own collation takes for equal.
+RETURN format('concat(%I.%I) COLLATE "C" AS id', p_alias, p_id_column)
     || CASE WHEN p_org_column = '' THEN ''
-       ELSE format(', concat(%I.%I) AS org', p_alias, p_org_column) END;
+       ELSE format(', concat(%I.%I) COLLATE "C" AS org', p_alias, p_org_column) END;
 COMMENT ON FUNCTION mnemo._watched_row(text, text, text) IS
     'Which chunk a row of a watched table is: the column id of a query, and org where a column of the '
     'table says it.';
@@ -21555,13 +21556,14 @@ RETURN CASE
     ELSE
         -- No key tells which row became which: what stands on one side only has changed.
         format('SELECT d.* FROM ('
-            '(SELECT %1$s, o.%3$I IS NULL, concat(o.%3$I) FROM mnemo_old AS o'
-            ' EXCEPT ALL SELECT %2$s, n.%3$I IS NULL, concat(n.%3$I) FROM mnemo_new AS n)'
+            '(SELECT %1$s FROM mnemo_old AS o EXCEPT ALL SELECT %2$s FROM mnemo_new AS n)'
             ' UNION ALL'
-            ' (SELECT %2$s, n.%3$I IS NULL, concat(n.%3$I) FROM mnemo_new AS n'
-            ' EXCEPT ALL SELECT %1$s, o.%3$I IS NULL, concat(o.%3$I) FROM mnemo_old AS o)'
-            ') AS d', mnemo._watched_row('o', p_id_column, p_org_column),
-            mnemo._watched_row('n', p_id_column, p_org_column), p_version_column)
+            ' (SELECT %2$s FROM mnemo_new AS n EXCEPT ALL SELECT %1$s FROM mnemo_old AS o)'
+            ') AS d',
+            mnemo._watched_row('o', p_id_column, p_org_column)
+                || format(', o.%1$I IS NULL, concat(o.%1$I) COLLATE "C"', p_version_column),
+            mnemo._watched_row('n', p_id_column, p_org_column)
+                || format(', n.%1$I IS NULL, concat(n.%1$I) COLLATE "C"', p_version_column))
 END;
 COMMENT ON FUNCTION mnemo._watched_ids(boolean, text, text, text) IS
     'The query for the chunks (see _watched_row) of the rows that a statement changed, by its '
@@ -21723,13 +21725,14 @@ BEGIN
      WHERE n.name IS NOT NULL AND NOT EXISTS (
             SELECT FROM pg_attribute AS a
              WHERE a.attrelid = p_table AND a.attname = n.name AND a.attnum > 0
-               AND NOT a.attisdropped)
+               AND NOT a.attisdropped AND a.attgenerated <> 'v')
      LIMIT 1;
     IF FOUND THEN
         RETURN mnemo._argument(v_missing.parameter,
             format('%s must be a column of %s; got %s', v_missing.parameter, p_table,
                 CASE v_missing.name WHEN '' THEN 'no name' ELSE mnemo._shown(v_missing.name) END),
-            'names of columns are compared exactly, without quotes');
+            'names of columns are compared exactly, without quotes; a generated column must be '
+            'STORED');
     ELSIF EXISTS (
         SELECT FROM mnemo._descendants(p_table) AS d
           JOIN pg_class AS c ON c.oid = d.relid

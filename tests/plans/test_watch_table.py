@@ -162,6 +162,42 @@ def test_ids_that_are_filled_up_with_blanks(db: psycopg.Connection) -> None:
             assert "" not in told_ids
 
 
+def test_ids_that_a_collation_takes_for_equal(db: psycopg.Connection) -> None:
+    """They are two ids; and a version that differs by its case is another version."""
+    try:
+        run(db, "CREATE COLLATION app.any_case"
+            " (provider = icu, locale = 'und-u-ks-level2', deterministic = false)")  # fmt: skip
+    except psycopg.errors.FeatureNotSupported:
+        pytest.skip("the server has no ICU")
+    run(db, "CREATE TABLE app.ci (id text COLLATE app.any_case, v text COLLATE app.any_case);"
+        " INSERT INTO app.ci VALUES ('ab', 'x'), ('AB', 'x'), ('c', 'x')")  # fmt: skip
+    for version in (None, "v"):
+        watch(db, "app.ci", version_column=version)
+        assert told(db, "UPDATE app.ci SET v = 'y' WHERE id = 'ab'") == ["AB", "ab"]
+        assert told(db, "UPDATE app.ci SET v = 'X' WHERE id = 'c'") == ["c"]
+        assert told(db, "UPDATE app.ci SET id = 'C' WHERE id = 'c'") == ["C", "c"]
+        assert told(db, "DELETE FROM app.ci") == ["AB", "ab", "c"]
+
+
+def test_a_column_that_is_not_stored_cannot_be_watched(db: psycopg.Connection) -> None:
+    """The server does not give it to triggers: every change would fail."""
+    run(db, "CREATE TABLE app.made (n int, v int, id text GENERATED ALWAYS AS (n::text) STORED)")
+    watch(db, "app.made")
+    if db.info.server_version < 180000:
+        return
+    run(db, "CREATE TABLE app.virtual (n int, v int, id int GENERATED ALWAYS AS (n + 1) VIRTUAL)")
+    for more in (
+        {"id": "id"},
+        {"id": "n", "version_column": "id"},
+        {"id": "n", "org_column": "id"},
+    ):
+        with refused("22023", f"p_{[*more][-1].removesuffix('_column')}_column"):
+            watch(db, "app.virtual", **more)
+    watch(db, "app.virtual", "n")
+    run(db, "INSERT INTO app.virtual VALUES (1, 1)")
+    assert told(db, "UPDATE app.virtual SET v = 2") == ["1"]
+
+
 OWNED = """CREATE TABLE app.owned (id int, tenant text, n int);
     INSERT INTO app.owned VALUES (1, 'acme', 1), (1, 'globex', 1), (2, 'acme', 1), (3, 'globex', 1),
         (4, NULL, 1), (5, '', 1), (6, '*', 1), (7, 'no such name!', 1), (NULL, 'acme', 1)"""
