@@ -27652,10 +27652,12 @@ LANGUAGE plpgsql STABLE PARALLEL SAFE
 AS $fn$
 DECLARE
     v_rules mnemo._retrieval_numbers := mnemo._retrieval_rules();
+    -- What is between white space may be as long as a plan, and is many words to the index.
     v_queries text[] := ARRAY(
-        SELECT e.text FROM jsonb_array_elements_text(p_plan -> 'lexical_queries') AS e(text));
+        SELECT left(e.text, 2000)
+          FROM jsonb_array_elements_text(p_plan -> 'lexical_queries') AS e(text));
     v_topics text := (
-        SELECT string_agg(e.text, ' ')
+        SELECT left(string_agg(e.text, ' '), 2000)
           FROM jsonb_array_elements_text(p_plan -> 'topics') AS e(text));
     v_asked mnemo._question;
     v_factors double precision[];
@@ -27834,7 +27836,7 @@ END
 $fn$;
 COMMENT ON FUNCTION mnemo._asked(jsonb, text, text, timestamptz, bigint[], bigint[]) IS
     'What a plan in normal form asks for, in the words and names of the records that the agent may '
-    'read.';
+    'read: of each query, and of all topics, the first 2,000 characters.';
 
 -- part: 733_reached.sql
 CREATE FUNCTION mnemo._facts(
@@ -28680,10 +28682,12 @@ COMMENT ON FUNCTION mnemo.retrieve(jsonb, text, text, bigint, text, text, text) 
     'validity, of another kind than kind_filter. p_plan: any plan that '
     'mnemo.normalize_retrieval_plan takes; one that requires no memory finds nothing. Rankings, '
     'of the records that answer enough of a query: one for each lexical query and one for the '
-    'topics (BM25; a word is answered by itself, by another form or a related word; whom a query '
-    'means ranks first), entities, predicates, seeded (what the hints match; not for subject_hint '
-    'alone), a copy of the others for what the hints match, scopes, time, and semantic (weight 2) '
-    'if there is an embedding. score: the sum of weight / (60 + rank), times boosts; equals: the '
+    'topics (BM25 over the first 2,000 characters of each query, and of all topics; a word is '
+    'answered by itself, by another form or a related word; whom a query means ranks first), '
+    'entities, predicates, seeded (what the hints match; not for subject_hint alone), a copy of '
+    'the others for what the hints match, scopes, time, and semantic if there is an embedding '
+    '(weight 2 where words find nothing, less the more they say, the others 1). '
+    'score: the sum of weight / (60 + rank), times boosts; equals: the '
     'best score by words, then the newest id. At most p_limit facts (1 to 1000), 2 of a predicate '
     '(5 for explicit_recall), 500 tokens or 100 times p_limit. p_temporal: prefer, or filter to '
     'leave out what was not valid from a time within the window. p_embedding, p_model: as in '

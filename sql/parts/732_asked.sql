@@ -56,10 +56,12 @@ LANGUAGE plpgsql STABLE PARALLEL SAFE
 AS $fn$
 DECLARE
     v_rules mnemo._retrieval_numbers := mnemo._retrieval_rules();
+    -- What is between white space may be as long as a plan, and is many words to the index.
     v_queries text[] := ARRAY(
-        SELECT e.text FROM jsonb_array_elements_text(p_plan -> 'lexical_queries') AS e(text));
+        SELECT left(e.text, 2000)
+          FROM jsonb_array_elements_text(p_plan -> 'lexical_queries') AS e(text));
     v_topics text := (
-        SELECT string_agg(e.text, ' ')
+        SELECT left(string_agg(e.text, ' '), 2000)
           FROM jsonb_array_elements_text(p_plan -> 'topics') AS e(text));
     v_asked mnemo._question;
     v_factors double precision[];
@@ -238,4 +240,4 @@ END
 $fn$;
 COMMENT ON FUNCTION mnemo._asked(jsonb, text, text, timestamptz, bigint[], bigint[]) IS
     'What a plan in normal form asks for, in the words and names of the records that the agent may '
-    'read.';
+    'read: of each query, and of all topics, the first 2,000 characters.';

@@ -135,3 +135,22 @@ def test_what_delegation_and_grants_cost(dsns: list[str]) -> None:
         for agent in ("bob", "dan"):
             assert max(measure(conn, agent, "acme")) <= 2 * MOST_BLOCKS
         assert max(measure(conn, "ana", "acme", "explain_retrieval")) <= 3 * MOST_BLOCKS
+
+
+def test_a_query_of_one_endless_word_costs_no_more_than_a_long_one(dsns: list[str]) -> None:
+    """Sixteen words may be megabytes, and many words to the index: the first part is looked at."""
+
+    def seconds(words: int) -> float:
+        endless = "-".join(f"w{number}" for number in range(words))
+        plan = Jsonb({"turn_id": 0, "generation": 0, "intent": "ambient", "topics": [endless],
+                      "lexical_queries": [endless, endless.replace("-", "/")]})  # fmt: skip
+        begin, found, end = conn.execute(
+            "SELECT clock_timestamp(), (SELECT count(*) FROM mnemo.retrieve(%s,"
+            " p_agent_id => 'ana', p_org_id => 'acme')), clock_timestamp()", [plan]
+        ).fetchone()  # type: ignore[misc]  # fmt: skip
+        assert found == 0
+        return (end - begin).total_seconds()
+
+    with psycopg.connect(dsns[0], autocommit=True) as conn:
+        seconds(10)
+        assert min(seconds(12_000) for _ in range(2)) < 6 * min(seconds(1_000) for _ in range(3))
