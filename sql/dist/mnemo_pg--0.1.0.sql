@@ -17909,7 +17909,7 @@ BEGIN ATOMIC
                NULL AS created_at
           FROM unnest(p_org_ids, p_plan_ids) WITH ORDINALITY AS e(org_id, plan_id, place)
         UNION ALL
-        SELECT r.org_id, r.plan_id, r.similarity, NULL, r.org_id = '*', r.standing,
+        SELECT r.org_id, r.plan_id, r.similarity, NULL AS place, r.org_id = '*', r.standing,
                r.outcome_score, r.created_at
           FROM reached AS r
          WHERE r.agrees AND NOT r.retired
