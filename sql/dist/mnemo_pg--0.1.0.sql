@@ -27335,26 +27335,45 @@ CREATE TYPE mnemo._question AS (
     factors double precision[],
     asks boolean[],
     admits integer[],
+    asking integer[],
+    asked integer[],
+    beyond boolean[],
     persons integer[],
     average_length double precision,
     preferred boolean,
     meant boolean,
     of_user boolean,
     pair boolean,
-    subjects text[],
+    general boolean,
     predicate text,
-    general boolean
+    own bigint[]
 );
 COMMENT ON TYPE mnemo._question IS
     'What a plan asks for. terms, slots, scores, evidences: the terms that answer slots, with idf '
     'times factor and what a hit is evidence of; lists, list_scores, list_slots: the lists to '
-    'read; rankings, '
-    'ranking_slots, factors, asks: which slots a ranking adds up, and whether a hit is evidence; '
-    'admits: the rankings whose evidence admits; persons: the slots that names are in; preferred: '
-    'whether some subject ranks first; meant: whether the plan means it, by name or pronoun; '
-    'of_user: whether that is the user, or nobody is named; '
-    'pair: whether both hints are there; subjects: whom the subject hint means; predicate: the '
-    'hint; general: whether it is a question that means nobody.';
+    'read; rankings, ranking_slots, factors, asks: which slots a ranking adds up, and whether a '
+    'hit is evidence; admits: the rankings whose evidence admits; asking: the slots of words that '
+    'ask; asked, beyond: of the first four rankings, how many slots ask, and whether one does that '
+    'is no name; persons: the slots that names are in; preferred: whether some subject ranks '
+    'first; meant: whether the plan means it, by name or pronoun; of_user: whether that is the '
+    'user, or nobody is named; pair: whether both hints are there; general: whether it is a '
+    'question that means nobody; predicate: the hint; own: the terms of records about whom the '
+    'plan means.';
+
+CREATE TYPE mnemo._people AS (
+    names text[],
+    subjects text[],
+    partner text,
+    hint text,
+    of_user boolean,
+    speaks boolean,
+    forms text[]
+);
+COMMENT ON TYPE mnemo._people IS
+    'Whom a plan means. names, subjects: the names said, folded, and whom each means; partner: '
+    'whom a pronoun means; hint: whom the subject hint means; of_user: whether nobody but the '
+    'user is meant; speaks: whether he speaks of himself; forms: surface and canonical form of '
+    'each entity, folded.';
 
 CREATE TYPE mnemo._reach AS (
     ids uuid[],
@@ -27370,7 +27389,7 @@ COMMENT ON TYPE mnemo._reach IS
 
 -- The numbers of slots: words by their place from 1, whom a pronoun means 9000, entities from
 -- 10001, predicates from 20001, the hints 30000, records about whom the plan means 40000, those
--- about the user where he speaks of somebody 40001.
+-- about the user where he speaks of somebody 40001, those about whom the hint means 40002.
 
 CREATE FUNCTION mnemo._boosts(
     p_source_type text,
@@ -27405,33 +27424,42 @@ CREATE FUNCTION mnemo._reachable_audiences(
 )
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 AS $fn$
+DECLARE
+    v_audiences bigint[] := mnemo._audiences(p_org_id, p_agent_id, NULL);
+    v_delegated bigint[] := mnemo._delegated_audiences(p_org_id, p_agent_id, NULL, p_now);
+    v_public boolean;
+    v_granted boolean;
+    v_global boolean;
 BEGIN
-    SELECT array_agg(a.audience ORDER BY a.place), array_agg(a.place ORDER BY a.place)
-      INTO audiences, places
-      FROM unnest(mnemo._audiences(p_org_id, p_agent_id, NULL)
-            || mnemo._delegated_audiences(p_org_id, p_agent_id, NULL, p_now))
-        WITH ORDINALITY AS a(audience, place)
-     WHERE CASE a.place
-        WHEN 2 THEN EXISTS (
+    SELECT EXISTS (
             SELECT FROM mnemo.memory AS m
              WHERE m.org_id = p_org_id AND m.scope = 'public'
                AND m.scope IN ('public', 'global') AND m.deleted_at IS NULL
-               AND NOT m.tags @> ARRAY['__experience_plan__'])
-        WHEN 3 THEN EXISTS (
-            SELECT FROM mnemo.acl AS g WHERE g.org_id = p_org_id AND g.agent_id = p_agent_id)
-        WHEN 4 THEN EXISTS (
+               AND NOT m.tags @> ARRAY['__experience_plan__']),
+           EXISTS (
+            SELECT FROM mnemo.acl AS g WHERE g.org_id = p_org_id AND g.agent_id = p_agent_id),
+           EXISTS (
             SELECT FROM mnemo.memory AS m
              WHERE m.org_id = '*' AND m.scope = 'global'
                AND m.scope IN ('public', 'global') AND m.deleted_at IS NULL
                AND NOT m.tags @> ARRAY['__experience_plan__'])
-        ELSE true END;
+      INTO v_public, v_granted, v_global;
+    places := array_remove(ARRAY[1, CASE WHEN v_public THEN 2 END, CASE WHEN v_granted THEN 3 END,
+        CASE WHEN v_global THEN 4 END]::bigint[], NULL);
+    audiences := array_remove(ARRAY[v_audiences[1], CASE WHEN v_public THEN v_audiences[2] END,
+        CASE WHEN v_granted THEN v_audiences[3] END, CASE WHEN v_global THEN v_audiences[4] END],
+        NULL);
+    IF v_delegated <> '{}' THEN
+        places := places || ARRAY(SELECT generate_series(5, 4 + cardinality(v_delegated)));
+        audiences := audiences || v_delegated;
+    END IF;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._reachable_audiences(text, text, timestamptz) IS
     'The audiences whose lists can hold a memory that the agent may read, and the place of each as '
     '_recallable counts them. Others have empty lists, which need not be looked up.';
 
-CREATE FUNCTION mnemo._known_names(
+CREATE FUNCTION mnemo._other_names(
     p_names text[],
     p_org_id text,
     p_agent_id text,
@@ -27444,48 +27472,92 @@ LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 5
 AS $fn$
 BEGIN
     RETURN QUERY
-    WITH known AS MATERIALIZED (
-        SELECT n.name, a.audience, a.place, p.weight, p.memory_id
+    SELECT f.name, min(f.subject)
+      FROM (
+        SELECT n.name, mnemo._fold_name(m.subject) COLLATE "C" AS subject
           FROM (
             SELECT u.name, mnemo._name_term(u.name) AS term FROM unnest(p_names) AS u(name) OFFSET 0
           ) AS n
           CROSS JOIN unnest(p_audiences, p_places) AS a(audience, place)
           CROSS JOIN LATERAL (
-            (SELECT t.weight, t.memory_id
+            (SELECT t.memory_id
                FROM mnemo.term_posting AS t
               WHERE t.org_id = p_org_id AND t.key = a.audience # n.term AND a.place <> 4
               ORDER BY t.weight DESC, t.shortness DESC, t.memory_id DESC
               LIMIT 16)
             UNION ALL
-            (SELECT t.weight, t.memory_id
+            (SELECT t.memory_id
                FROM mnemo.term_posting AS t
               WHERE t.org_id = '*' AND t.key = a.audience # n.term AND a.place = 4
               ORDER BY t.weight DESC, t.shortness DESC, t.memory_id DESC
               LIMIT 16)
           ) AS p
-    ), itself AS MATERIALIZED (
-        SELECT DISTINCT k.name FROM known AS k WHERE k.weight >= 30
-    )
-    SELECT i.name, i.name FROM itself AS i
-    UNION ALL
-    SELECT f.name, min(f.subject)
-      FROM (
-        SELECT k.name, mnemo._fold_name(m.subject) COLLATE "C" AS subject
-          FROM known AS k
           CROSS JOIN LATERAL mnemo._recallable_record(
-                k.place, k.audience, k.memory_id, p_org_id, p_agent_id, p_now, NULL) AS m
-         WHERE NOT EXISTS (SELECT FROM itself AS i WHERE i.name = k.name)
-           AND m.subject IS NOT NULL
+                a.place, a.audience, p.memory_id, p_org_id, p_agent_id, p_now, NULL) AS m
+         WHERE m.subject IS NOT NULL
       ) AS f
      GROUP BY f.name
     HAVING min(f.subject) = max(f.subject);
 END
 $fn$;
+COMMENT ON FUNCTION mnemo._other_names(text[], text, text, timestamptz, bigint[], bigint[]) IS
+    'Those of the names that are no subject themselves that mean one, and that: the only subject '
+    'of the first 16 records that have the name as an alias or entity.';
+
+CREATE FUNCTION mnemo._known_names(
+    p_names text[],
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz,
+    p_audiences bigint[],
+    p_places bigint[],
+    OUT names text[],
+    OUT subjects text[]
+)
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+AS $fn$
+DECLARE
+    v_others text[];
+BEGIN
+    -- The first entry of a list has its highest weight; a subject's is 30.
+    SELECT array_agg(k.name) FILTER (WHERE k.weight >= 30),
+           array_agg(k.name) FILTER (WHERE k.weight < 30)
+      INTO names, v_others
+      FROM (
+        SELECT n.name, max(p.weight) AS weight
+          FROM (
+            SELECT u.name, mnemo._name_term(u.name) AS term
+              FROM (SELECT DISTINCT unnest(p_names) AS name) AS u
+            OFFSET 0
+          ) AS n
+          CROSS JOIN (SELECT unnest(p_audiences) AS audience, unnest(p_places) AS place) AS a
+          CROSS JOIN LATERAL (
+            (SELECT t.weight
+               FROM mnemo.term_posting AS t
+              WHERE t.org_id = p_org_id AND t.key = a.audience # n.term AND a.place <> 4
+              ORDER BY t.weight DESC, t.shortness DESC, t.memory_id DESC
+              LIMIT 1)
+            UNION ALL
+            (SELECT t.weight
+               FROM mnemo.term_posting AS t
+              WHERE t.org_id = '*' AND t.key = a.audience # n.term AND a.place = 4
+              ORDER BY t.weight DESC, t.shortness DESC, t.memory_id DESC
+              LIMIT 1)
+          ) AS p
+         GROUP BY n.name
+      ) AS k;
+    subjects := names;
+    IF v_others IS NOT NULL THEN
+        SELECT names || array_agg(o.name), subjects || array_agg(o.subject) INTO names, subjects
+          FROM mnemo._other_names(
+                v_others, p_org_id, p_agent_id, p_now, p_audiences, p_places) AS o;
+    END IF;
+END
+$fn$;
 COMMENT ON FUNCTION mnemo._known_names(text[], text, text, timestamptz, bigint[], bigint[]) IS
     'Those of the names, given as _fold_name gives them, that mean one subject of the records that '
-    'the agent may read, and that subject: the name itself, or the only subject of the first 16 '
-    'records that have it as an alias or entity. p_places: which audience each is, as _recallable '
-    'counts them.';
+    'the agent may read, and that subject: the name itself where it is one, else that of '
+    '_other_names. p_places: which audience each is, as _recallable counts them. NULL for none.';
 
 CREATE FUNCTION mnemo._phrases(
     p_texts text[]
@@ -27523,6 +27595,39 @@ COMMENT ON FUNCTION mnemo._phrases(text[]) IS
     'end with a stop word, as _fold_name gives names; single words only where they are neither '
     'weak nor words of conversation; none that begins with a relation of somebody else.';
 
+
+CREATE FUNCTION mnemo._folded_names(
+    p_plan jsonb
+)
+RETURNS text[]
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+AS $fn$
+BEGIN
+    IF p_plan -> 'entities' = '[]' AND p_plan -> 'subject_hint' = 'null' THEN
+        RETURN '{}';
+    END IF;
+    -- All of them at once: folding takes as long for one.
+    RETURN ARRAY(
+        SELECT nullif(btrim(n.name, ' '), '')
+          FROM unnest(string_to_array(mnemo._bare_names(mnemo._fold_lines((
+                SELECT string_agg(replace(u.name, E'\n', ' '), E'\n' ORDER BY u.place, u.form)
+                  FROM (
+                    SELECT coalesce(p_plan ->> 'subject_hint', '') AS name, 0 AS place, 0 AS form
+                    UNION ALL
+                    SELECT coalesce(e.entity ->> f.key, ''), e.place, f.place
+                      FROM jsonb_array_elements(p_plan -> 'entities') WITH ORDINALITY
+                        AS e(entity, place)
+                      CROSS JOIN (VALUES (1, 'surface'), (2, 'canonical')) AS f(place, key)
+                  ) AS u
+            ))), E'\n')) WITH ORDINALITY AS n(name, place)
+         ORDER BY n.place
+    );
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._folded_names(jsonb) IS
+    'The names in a plan, as _fold_name gives them: the subject hint, then of each entity the '
+    'surface and the canonical form; NULL for each that is not there. Empty without any.';
+
 CREATE FUNCTION mnemo._asked_names(
     p_plan jsonb,
     p_queries text[],
@@ -27533,79 +27638,264 @@ CREATE FUNCTION mnemo._asked_names(
     p_audiences bigint[],
     p_places bigint[]
 )
-RETURNS TABLE (name text, subject text, origin text)
-LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 5
+RETURNS mnemo._people
+LANGUAGE plpgsql STABLE PARALLEL SAFE
 AS $fn$
 DECLARE
-    v_phrases text[] := mnemo._phrases(p_queries);
-    v_entities text[] := ARRAY(
-        SELECT mnemo._fold_name(f.form)
-          FROM jsonb_array_elements(p_plan -> 'entities') AS e(entity)
-          CROSS JOIN LATERAL (VALUES (e.entity ->> 'surface'), (e.entity ->> 'canonical'))
-            AS f(form)
-         WHERE f.form IS NOT NULL);
-    v_hint text := mnemo._fold_name(p_plan ->> 'subject_hint');
+    v_people mnemo._people;
+    v_forms text[] := mnemo._folded_names(p_plan);
+    v_spoken text[] := mnemo._phrases(p_queries) || v_forms[2:];
     v_partner text[] := CASE WHEN 'partner' = ANY (p_meant) THEN mnemo._partner_names() END;
+    v_known record;
 BEGIN
-    RETURN QUERY
-    WITH known AS MATERIALIZED (
-        SELECT k.name, k.subject
-          FROM mnemo._known_names(
-                v_phrases || v_entities || v_hint || v_partner, p_org_id, p_agent_id, p_now,
-                p_audiences, p_places) AS k
-    ), said AS MATERIALIZED (
-        SELECT k.name, k.subject
-          FROM known AS k
-         WHERE k.name = ANY (v_phrases || v_entities) AND k.subject <> 'user'
-    )
-    -- A name within a longer one is no name of its own.
-    SELECT s.name, s.subject, 'said'
-      FROM said AS s
-     WHERE NOT EXISTS (
-        SELECT FROM said AS o
-         WHERE o.name <> s.name
-           AND strpos(' ' || o.name || ' ', ' ' || s.name || ' ') > 0)
-    UNION ALL
-    (SELECT NULL, k.subject, 'partner'
-       FROM known AS k
-      WHERE k.name = ANY (v_partner) AND k.subject <> 'user'
-        AND NOT EXISTS (SELECT FROM said)
-      ORDER BY array_position(v_partner, k.name)
-      LIMIT 1)
-    UNION ALL
-    SELECT NULL, 'user',
-           CASE WHEN 'user' = ANY (p_meant || v_entities) THEN 'user' ELSE 'nobody' END
-     WHERE NOT EXISTS (SELECT FROM known AS k
-                        WHERE k.name = ANY (v_phrases || v_entities || v_partner)
-                          AND k.subject <> 'user')
-       AND ('user' = ANY (p_meant || v_entities) OR v_partner IS NULL)
-    UNION ALL
-    SELECT v_hint, coalesce((SELECT k.subject FROM known AS k WHERE k.name = v_hint), v_hint),
-           'hint'
-     WHERE v_hint IS NOT NULL;
+    v_people.forms := v_forms[2:];
+    v_known := mnemo._known_names(v_spoken || v_forms[1] || v_partner, p_org_id, p_agent_id, p_now,
+        p_audiences, p_places);
+    v_people.hint := coalesce(
+        v_known.subjects[array_position(v_known.names, v_forms[1])], v_forms[1]);
+    FOR v_place IN 1 .. coalesce(cardinality(v_known.names), 0) LOOP
+        IF v_known.names[v_place] = ANY (v_spoken) AND v_known.subjects[v_place] <> 'user' THEN
+            v_people.names := v_people.names || v_known.names[v_place];
+            v_people.subjects := v_people.subjects || v_known.subjects[v_place];
+        END IF;
+    END LOOP;
+    IF cardinality(v_people.names) > 1 THEN
+        -- A name within a longer one is no name of its own.
+        SELECT array_agg(s.name), array_agg(s.subject) INTO v_people.names, v_people.subjects
+          FROM unnest(v_people.names, v_people.subjects) AS s(name, subject)
+         WHERE NOT EXISTS (
+            SELECT FROM unnest(v_people.names) AS o(name)
+             WHERE o.name <> s.name
+               AND strpos(' ' || o.name || ' ', ' ' || s.name || ' ') > 0);
+    END IF;
+    IF v_people.names IS NULL AND v_partner IS NOT NULL THEN
+        v_people.partner := (
+            SELECT k.subject
+              FROM unnest(v_known.names, v_known.subjects) AS k(name, subject)
+             WHERE k.name = ANY (v_partner) AND k.subject <> 'user'
+             ORDER BY array_position(v_partner, k.name)
+             LIMIT 1);
+    END IF;
+    v_people.speaks := coalesce('user' = ANY (p_meant || v_people.forms), false);
+    v_people.of_user := v_people.names IS NULL AND v_people.partner IS NULL
+        AND (v_people.speaks OR v_partner IS NULL);
+    RETURN v_people;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._asked_names(
     jsonb, text[], text[], text, text, timestamptz, bigint[], bigint[]
 ) IS
-    'Whom a plan means, by its origin: said, a name in its queries or entities that means one '
-    'subject other than the user; where there is none, partner, whom a pronoun means, else the '
-    'user (user where a query speaks in the first person, nobody where it does not); hint, the '
-    'subject hint, resolved where it is known.';
+    'Whom a plan means: by names in its queries or entities that mean one subject other than the '
+    'user; where there is none, the partner whom a pronoun means, else the user, who is also meant '
+    'where nobody is; and the subject hint, resolved where it is known.';
 
--- part: 732_asked.sql
-CREATE FUNCTION mnemo._inverse_frequencies(
-    p_terms bigint[],
-    p_org_id text,
-    OUT idfs double precision[],
-    OUT records double precision[],
-    OUT average_length double precision
+-- part: 732_asked_words.sql
+CREATE FUNCTION mnemo._widest(
+    p_first integer[],
+    p_second integer[],
+    p_third integer[]
 )
+RETURNS integer[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN array_remove(ARRAY[
+    CASE WHEN p_first IS NOT NULL
+        AND (p_first <@ p_second AND NOT p_second <@ p_first) IS NOT TRUE
+        AND (p_first <@ p_third AND NOT p_third <@ p_first) IS NOT TRUE THEN 1 END,
+    CASE WHEN p_second IS NOT NULL
+        AND (p_second <@ p_first AND NOT p_first <@ p_second) IS NOT TRUE
+        AND (p_second <@ p_third AND NOT p_third <@ p_second) IS NOT TRUE THEN 2 END,
+    CASE WHEN p_third IS NOT NULL
+        AND (p_third <@ p_first AND NOT p_first <@ p_third) IS NOT TRUE
+        AND (p_third <@ p_second AND NOT p_second <@ p_third) IS NOT TRUE THEN 3 END
+], NULL);
+COMMENT ON FUNCTION mnemo._widest(integer[], integer[], integer[]) IS
+    'The numbers of those of three sets that are within no larger one; NULL for an empty set.';
+
+CREATE FUNCTION mnemo._asked_words(
+    p_asked mnemo._question,
+    p_people mnemo._people,
+    p_text text,
+    p_spoken text[],
+    p_meant text[],
+    p_entities integer,
+    p_predicates integer
+)
+RETURNS mnemo._question
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+AS $fn$
+DECLARE
+    v_first integer[];
+    v_second integer[];
+    v_third integer[];
+    v_topics integer[];
+BEGIN
+    WITH form AS MATERIALIZED (
+        SELECT t.place::integer AS slot, t.word, t.strength, t.term, t.factor, t.evidence
+          FROM mnemo._question_terms(p_text) AS t
+    ), word AS MATERIALIZED (
+        -- A known name asks once.
+        SELECT o.slot, o.word, o.strength, o.subject
+          FROM (
+            SELECT f.slot, f.word, max(f.strength) AS strength, (
+                    SELECT max(n.subject)
+                      FROM unnest(p_people.names, p_people.subjects) AS n(name, subject)
+                     WHERE f.word = ANY (string_to_array(n.name, ' '))) AS subject
+              FROM form AS f
+             GROUP BY f.slot, f.word
+          ) AS o
+         WHERE o.slot < 4000 OR o.subject IS NULL
+    ), usage AS MATERIALIZED (
+        SELECT q.ranking, w.slot,
+               w.strength = 2 OR w.subject IS NOT NULL
+               OR w.strength = 1 AND p_meant[q.ranking] IS DISTINCT FROM 'partner'
+                   AND NOT bool_or(w.strength = 2 OR w.subject IS NOT NULL)
+                           OVER (PARTITION BY q.ranking) AS asks
+          FROM (
+            SELECT unnest(p_spoken) AS words, generate_subscripts(p_spoken, 1) AS ranking
+          ) AS q
+          JOIN word AS w ON strpos(q.words, ' ' || w.word || ' ') > 0
+        UNION ALL
+        SELECT q.ranking, 9000, true
+          FROM generate_subscripts(p_meant, 1) AS q(ranking)
+         WHERE p_meant[q.ranking] = 'partner' AND p_people.partner IS NOT NULL
+        UNION ALL
+        SELECT 5, 10000 + e.place, false FROM generate_series(1, p_entities) AS e(place)
+        UNION ALL
+        SELECT 6, 20000 + e.place, false FROM generate_series(1, p_predicates) AS e(place)
+    ), person AS MATERIALIZED (
+        SELECT w.slot, w.subject FROM word AS w WHERE w.subject IS NOT NULL
+        UNION ALL
+        SELECT 9000, p_people.partner WHERE p_people.partner IS NOT NULL
+    )
+    SELECT a.terms, a.slots, a.factors, a.evidences, u.rankings, u.slots, u.factors, u.asks,
+           u.first, u.second, u.third, u.topics, ARRAY(SELECT p.slot FROM person AS p)
+      INTO p_asked.terms, p_asked.slots, p_asked.scores, p_asked.evidences, p_asked.rankings,
+           p_asked.ranking_slots, p_asked.factors, p_asked.asks, v_first, v_second, v_third,
+           v_topics, p_asked.persons
+      FROM (
+        SELECT array_agg(r.term) AS terms, array_agg(r.slot) AS slots,
+               array_agg(r.factor) AS factors, array_agg(r.evidence) AS evidences
+          FROM (
+            SELECT f.term, f.slot, f.factor, f.evidence FROM form AS f
+            UNION ALL
+            SELECT t.term, p.slot, t.factor, t.evidence
+              FROM person AS p
+              CROSS JOIN LATERAL (VALUES
+                (mnemo._about_term(p.subject), (mnemo._retrieval_rules()).about_factor,
+                    1::double precision),
+                (mnemo._name_term(p.subject), 0.5 * (mnemo._retrieval_rules()).about_factor,
+                    0.9::double precision)
+              ) AS t(term, factor, evidence)
+          ) AS r
+      ) AS a
+      CROSS JOIN (
+        SELECT array_agg(g.ranking) AS rankings, array_agg(g.slot) AS slots,
+               array_agg(CASE WHEN g.asks OR g.slot > 9000 THEN 1
+                    ELSE (mnemo._retrieval_rules()).weak_factor END) AS factors,
+               array_agg(g.asks) AS asks,
+               array_agg(g.slot) FILTER (WHERE g.asks AND g.ranking = 1) AS first,
+               array_agg(g.slot) FILTER (WHERE g.asks AND g.ranking = 2) AS second,
+               array_agg(g.slot) FILTER (WHERE g.asks AND g.ranking = 3) AS third,
+               array_agg(g.slot) FILTER (WHERE g.asks AND g.ranking = 4) AS topics
+          FROM usage AS g
+      ) AS u;
+    p_asked.asking := v_first || v_second || v_third || v_topics;
+    p_asked.admits := mnemo._widest(v_first, v_second, v_third);
+    p_asked.asked := ARRAY[cardinality(v_first), cardinality(v_second), cardinality(v_third),
+        cardinality(v_topics)];
+    p_asked.beyond := ARRAY[NOT v_first <@ p_asked.persons, NOT v_second <@ p_asked.persons,
+        NOT v_third <@ p_asked.persons, NOT v_topics <@ p_asked.persons];
+    RETURN p_asked;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._asked_words(
+    mnemo._question, mnemo._people, text, text[], text[], integer, integer
+) IS
+    'A question with what the words of a plan ask for: the terms that answer them (in scores how '
+    'much each counts), and what each ranking adds up. p_text: all queries and topics; p_spoken: '
+    'the words of each, with one space around each word; p_meant: whom each means; the last two: '
+    'how many entities and predicates there are.';
+
+-- part: 733_asked.sql
+CREATE FUNCTION mnemo._asked_facets(
+    p_asked mnemo._question,
+    p_people mnemo._people,
+    p_plan jsonb,
+    p_about text[],
+    p_meant text[]
+)
+RETURNS mnemo._question
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+AS $fn$
+DECLARE
+    v_terms bigint[] := '{}';
+    v_slots integer[] := '{}';
+    v_name text;
+    v_subject text;
+    v_place integer := 0;
+BEGIN
+    FOREACH v_name IN ARRAY p_people.forms LOOP
+        v_place := v_place + 1;
+        CONTINUE WHEN v_name IS NULL OR v_name = p_people.forms[v_place - 1] AND v_place % 2 = 0;
+        v_terms := v_terms || mnemo._name_term(v_name);
+        v_slots := v_slots || (10000 + (v_place + 1) / 2);
+        v_subject := p_people.subjects[array_position(p_people.names, v_name)];
+        IF v_subject <> v_name THEN
+            v_terms := v_terms || mnemo._name_term(v_subject);
+            v_slots := v_slots || (10000 + (v_place + 1) / 2);
+        END IF;
+    END LOOP;
+    FOR v_place IN 1 .. jsonb_array_length(p_plan -> 'predicates') LOOP
+        v_terms := v_terms || mnemo._attribute_term(p_plan -> 'predicates' ->> (v_place - 1));
+        v_slots := v_slots || (20000 + v_place);
+    END LOOP;
+    IF p_people.hint IS NOT NULL OR p_asked.predicate IS NOT NULL THEN
+        v_terms := v_terms || CASE
+            WHEN p_asked.predicate IS NULL THEN mnemo._about_term(p_people.hint)
+            WHEN p_people.hint IS NULL THEN mnemo._attribute_term(p_asked.predicate)
+            ELSE mnemo._pair_term(p_people.hint, p_asked.predicate) END;
+        v_slots := v_slots || 30000;
+    END IF;
+    IF p_people.hint IS NOT NULL THEN
+        v_terms := v_terms || mnemo._about_term(p_people.hint);
+        v_slots := v_slots || 40002;
+    END IF;
+    p_asked.own := '{}';
+    FOREACH v_name IN ARRAY p_about LOOP
+        p_asked.own := p_asked.own || mnemo._about_term(v_name);
+    END LOOP;
+    v_terms := v_terms || p_asked.own;
+    v_slots := v_slots || array_fill(40000, ARRAY[cardinality(p_asked.own)]);
+    IF p_people.names IS NOT NULL AND 'user' = ANY (p_meant) THEN
+        v_terms := v_terms || mnemo._about_term('user');
+        v_slots := v_slots || 40001;
+    END IF;
+    p_asked.terms := p_asked.terms || v_terms;
+    p_asked.slots := p_asked.slots || v_slots;
+    p_asked.scores := p_asked.scores
+        || array_fill(1::double precision, ARRAY[cardinality(v_terms)]);
+    p_asked.evidences := p_asked.evidences
+        || array_fill(0::double precision, ARRAY[cardinality(v_terms)]);
+    RETURN p_asked;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._asked_facets(
+    mnemo._question, mnemo._people, jsonb, text[], text[]
+) IS
+    'A question with the terms of entities, predicates and hints, and of those about whom the plan '
+    'is (p_about). p_meant: whom each query means.';
+
+CREATE FUNCTION mnemo._asked_lists(
+    p_asked mnemo._question,
+    p_org_id text,
+    p_global boolean
+)
+RETURNS mnemo._question
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 AS $fn$
 BEGIN
     WITH change AS MATERIALIZED (
-        SELECT c.records, c.length, c.terms, c.counts, c.terms && p_terms AS asked
+        SELECT c.records, c.length, c.terms, c.counts, c.terms && p_asked.terms AS asked
           FROM mnemo.term_change AS c
          WHERE c.org_id = p_org_id
     ), total AS MATERIALIZED (
@@ -27616,28 +27906,66 @@ BEGIN
             UNION ALL
             SELECT c.records, c.length FROM change AS c
           ) AS s
+    ), answer AS MATERIALIZED (
+        SELECT f.term, f.slot, f.evidence,
+               f.factor * ln(1 + (t.records - f.records + 0.5) / (f.records + 0.5)) AS score,
+               -- A list that no record of the organisation is in is read for global ones only.
+               (f.records > 0 OR p_global) AND f.slot < 40000
+               AND (f.slot >= 9000 OR f.slot = ANY (p_asked.asking)) AS reads
+          FROM (
+            SELECT a.term, a.slot, a.factor, a.evidence, (coalesce((
+                        SELECT q.records FROM mnemo.term_frequency AS q
+                         WHERE q.org_id = p_org_id AND q.term = a.term
+                    ), 0) + coalesce((
+                        SELECT sum(c.counts[array_position(c.terms, a.term)])
+                          FROM change AS c WHERE c.asked
+                    ), 0))::double precision AS records
+              FROM (
+                SELECT unnest(p_asked.terms) AS term, unnest(p_asked.slots) AS slot,
+                       unnest(p_asked.scores) AS factor, unnest(p_asked.evidences) AS evidence
+              ) AS a
+            OFFSET 0
+          ) AS f
+          CROSS JOIN total AS t
     )
-    SELECT array_agg(ln(1 + (t.records - f.records + 0.5) / (f.records + 0.5)) ORDER BY f.place),
-           array_agg(f.records ORDER BY f.place),
-           max(CASE WHEN t.length > 0 THEN t.length / t.records ELSE 10 END)
-      INTO idfs, records, average_length
+    SELECT a.terms, a.slots, a.scores, a.evidences, l.terms, l.scores, l.slots,
+           (SELECT CASE WHEN t.length > 0 THEN t.length / t.records ELSE 10 END FROM total AS t)
+      INTO p_asked.terms, p_asked.slots, p_asked.scores, p_asked.evidences, p_asked.lists,
+           p_asked.list_scores, p_asked.list_slots, p_asked.average_length
       FROM (
-        SELECT a.place, (coalesce((
-                    SELECT q.records FROM mnemo.term_frequency AS q
-                     WHERE q.org_id = p_org_id AND q.term = a.term
-                ), 0) + coalesce((
-                    SELECT sum(c.counts[array_position(c.terms, a.term)])
-                      FROM change AS c WHERE c.asked
-                ), 0))::double precision AS records
-          FROM unnest(p_terms) WITH ORDINALITY AS a(term, place)
-        OFFSET 0
-      ) AS f
-      CROSS JOIN total AS t;
+        SELECT array_agg(r.term) AS terms, array_agg(r.slot) AS slots,
+               array_agg(r.score) AS scores, array_agg(r.evidence) AS evidences
+          FROM answer AS r
+      ) AS a
+      CROSS JOIN (
+        SELECT array_agg(d.term) AS terms, array_agg(d.score) AS scores,
+               array_agg(d.slot) AS slots
+          FROM (
+            -- Records about whom the plan means rank before others with the same words: so do
+            -- their lists.
+            SELECT DISTINCT ON (o.term) o.term, o.score, o.slot
+              FROM (
+                SELECT CASE WHEN w.about IS NULL THEN t.term
+                       ELSE mnemo._own_term(w.about, t.term) END AS term, t.slot,
+                       t.score * CASE
+                           WHEN w.about IS NOT NULL THEN (mnemo._retrieval_rules()).own_factor
+                           WHEN NOT p_asked.preferred OR t.slot >= 9000 THEN 1
+                           WHEN t.term = ANY (p_asked.own)
+                           THEN (mnemo._retrieval_rules()).own_factor
+                           ELSE (mnemo._retrieval_rules()).other_factor END AS score
+                  FROM answer AS t
+                  CROSS JOIN (SELECT unnest(array_prepend(NULL::bigint, p_asked.own)) AS about) AS w
+                 WHERE t.reads AND (w.about IS NULL OR t.slot < 9000)
+              ) AS o
+             ORDER BY o.term, o.score DESC, o.slot
+          ) AS d
+      ) AS l;
+    RETURN p_asked;
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._inverse_frequencies(bigint[], text) IS
-    'The inverse document frequency of each term, the number of records that have it, and the '
-    'average length, as _query_terms has them.';
+COMMENT ON FUNCTION mnemo._asked_lists(mnemo._question, text, boolean) IS
+    'A question with the scores of its terms, of which it has the factors, times their inverse '
+    'document frequency as _query_terms has it, and with the lists to read.';
 
 CREATE FUNCTION mnemo._asked(
     p_plan jsonb,
@@ -27651,194 +27979,51 @@ RETURNS mnemo._question
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 AS $fn$
 DECLARE
-    v_rules mnemo._retrieval_numbers := mnemo._retrieval_rules();
-    -- What is between white space may be as long as a plan, and is many words to the index.
-    v_queries text[] := ARRAY(
-        SELECT left(e.text, 2000)
-          FROM jsonb_array_elements_text(p_plan -> 'lexical_queries') AS e(text));
-    v_topics text := (
-        SELECT left(string_agg(e.text, ' '), 2000)
-          FROM jsonb_array_elements_text(p_plan -> 'topics') AS e(text));
     v_asked mnemo._question;
-    v_factors double precision[];
-    v_reads boolean[];
-    v_own bigint[];
+    v_people mnemo._people;
+    v_topics text;
+    v_text text;
+    v_words text[];
+    v_queries text[] := '{}';
+    v_spoken text[] := '{}';
+    v_meant text[] := '{}';
+    v_about text[];
 BEGIN
+    FOR v_place IN 0 .. jsonb_array_length(p_plan -> 'topics') - 1 LOOP
+        v_topics := concat_ws(' ', v_topics, p_plan -> 'topics' ->> v_place);
+    END LOOP;
+    FOR v_ranking IN 1 .. 4 LOOP
+        -- What is between white space may be as long as a plan, and is many words to the index.
+        v_text := left(CASE v_ranking WHEN 4 THEN v_topics
+            ELSE p_plan -> 'lexical_queries' ->> (v_ranking - 1) END, 2000);
+        CONTINUE WHEN v_text IS NULL;
+        v_words := mnemo._terms(v_text);
+        v_queries[v_ranking] := v_text;
+        v_spoken[v_ranking] := ' ' || array_to_string(v_words, ' ') || ' ';
+        v_meant[v_ranking] := mnemo._meant_by(v_words);
+    END LOOP;
+    v_people := mnemo._asked_names(p_plan, v_queries[1:3], v_meant[1:3], p_org_id, p_agent_id,
+        p_now, p_audiences, p_places);
+    v_about := array_remove(v_people.subjects || v_people.partner
+        || CASE WHEN v_people.of_user THEN 'user' END, NULL);
     v_asked.predicate := p_plan ->> 'predicate_hint';
-    WITH  query AS MATERIALIZED (
-        SELECT w.ranking, w.words, mnemo._meant_by(w.words) AS meant
-          FROM (
-            SELECT q.ranking::integer AS ranking, mnemo._terms(q.text) AS words
-              FROM unnest(v_queries || array_fill(NULL::text, ARRAY[3 - cardinality(v_queries)])
-                    || v_topics) WITH ORDINALITY AS q(text, ranking)
-             WHERE q.text IS NOT NULL
-            OFFSET 0
-          ) AS w
-    ), name AS MATERIALIZED (
-        SELECT n.name, n.subject, n.origin
-          FROM mnemo._asked_names(
-                p_plan, v_queries, ARRAY(SELECT q.meant FROM query AS q WHERE q.ranking <= 3),
-                p_org_id, p_agent_id, p_now, p_audiences, p_places) AS n
-    ), form AS MATERIALIZED (
-        SELECT t.place::integer AS slot, t.word, t.strength, t.term, t.factor, t.evidence
-          FROM mnemo._question_terms(array_to_string(v_queries || v_topics, ' ')) AS t
-    ), word AS MATERIALIZED (
-        SELECT f.slot, f.word, max(f.strength) AS strength, max(n.subject) AS subject
-          FROM form AS f
-          LEFT JOIN name AS n
-            ON n.origin = 'said' AND f.word = ANY (string_to_array(n.name, ' '))
-         GROUP BY f.slot, f.word
-        -- A known name asks once.
-        HAVING f.slot < 4000 OR max(n.subject) IS NULL
-    ), usage AS MATERIALIZED (
-        SELECT u.ranking, u.slot, u.asks, CASE WHEN u.asks THEN 1 ELSE v_rules.weak_factor END
-               AS factor
-          FROM (
-            SELECT q.ranking, w.slot,
-                   w.strength = 2 OR w.subject IS NOT NULL
-                   OR w.strength = 1 AND q.meant IS DISTINCT FROM 'partner'
-                       AND NOT bool_or(w.strength = 2 OR w.subject IS NOT NULL)
-                               OVER (PARTITION BY q.ranking) AS asks
-              FROM query AS q
-              JOIN word AS w ON w.word = ANY (q.words)
-            UNION ALL
-            SELECT q.ranking, 9000, true
-              FROM query AS q
-             WHERE q.meant = 'partner' AND EXISTS (SELECT FROM name AS n WHERE n.origin = 'partner')
-          ) AS u
-        UNION ALL
-        SELECT 5, 10000 + e.place::integer, false, 1
-          FROM jsonb_array_elements(p_plan -> 'entities') WITH ORDINALITY AS e(entity, place)
-        UNION ALL
-        SELECT 6, 20000 + e.place::integer, false, 1
-          FROM jsonb_array_elements_text(p_plan -> 'predicates') WITH ORDINALITY AS e(name, place)
-    ), answer AS MATERIALIZED (
-        SELECT f.term, f.slot, f.factor, f.evidence,
-               EXISTS (SELECT FROM usage AS u WHERE u.slot = f.slot AND u.asks) AS reads
-          FROM form AS f
-        UNION ALL
-        SELECT t.term, p.slot, t.factor, t.evidence, true
-          FROM (
-            SELECT w.slot, w.subject FROM word AS w WHERE w.subject IS NOT NULL
-            UNION ALL
-            SELECT 9000, n.subject FROM name AS n WHERE n.origin = 'partner'
-          ) AS p
-          CROSS JOIN LATERAL (VALUES
-            (mnemo._about_term(p.subject), v_rules.about_factor, 1),
-            (mnemo._name_term(p.subject), 0.5 * v_rules.about_factor, 0.9)
-          ) AS t(term, factor, evidence)
-        UNION ALL
-        SELECT mnemo._name_term(f.name), 10000 + e.place::integer, 1, 0, true
-          FROM jsonb_array_elements(p_plan -> 'entities') WITH ORDINALITY AS e(entity, place)
-          CROSS JOIN LATERAL (
-            SELECT mnemo._fold_name(e.entity ->> 'surface') AS name
-            UNION
-            SELECT mnemo._fold_name(e.entity ->> 'canonical')
-            UNION
-            SELECT n.subject FROM name AS n
-             WHERE n.origin = 'said' AND n.name IN (mnemo._fold_name(e.entity ->> 'surface'),
-                mnemo._fold_name(e.entity ->> 'canonical'))
-          ) AS f
-         WHERE f.name IS NOT NULL
-        UNION ALL
-        SELECT mnemo._attribute_term(e.name), 20000 + e.place::integer, 1, 0, true
-          FROM jsonb_array_elements_text(p_plan -> 'predicates') WITH ORDINALITY AS e(name, place)
-        UNION ALL
-        SELECT mnemo._pair_term(n.subject, v_asked.predicate), 30000, 1, 0, true
-          FROM name AS n WHERE n.origin = 'hint' AND v_asked.predicate IS NOT NULL
-        UNION ALL
-        SELECT mnemo._about_term(n.subject), 30000, 1, 0, true
-          FROM name AS n WHERE n.origin = 'hint' AND v_asked.predicate IS NULL
-        UNION ALL
-        SELECT mnemo._attribute_term(v_asked.predicate), 30000, 1, 0, true
-         WHERE v_asked.predicate IS NOT NULL
-           AND NOT EXISTS (SELECT FROM name AS n WHERE n.origin = 'hint')
-        UNION ALL
-        SELECT mnemo._about_term(n.subject), 40000, 1, 0, false
-          FROM name AS n WHERE n.origin <> 'hint'
-        UNION ALL
-        SELECT mnemo._about_term('user'), 40001, 1, 0, false
-         WHERE EXISTS (SELECT FROM name AS n WHERE n.origin = 'said')
-           AND EXISTS (SELECT FROM query AS q WHERE q.meant = 'user' AND q.ranking <= 3)
-    ), sought AS (
-        SELECT array_agg(u.slot ORDER BY u.slot) FILTER (WHERE u.asks) AS slots, u.ranking
-          FROM usage AS u
-         WHERE u.ranking <= 3
-         GROUP BY u.ranking
-    )
-    SELECT a.terms, a.slots, a.factors, a.evidences, a.reads, u.rankings, u.slots, u.factors,
-           u.asks,
-           ARRAY(
-                SELECT s.ranking FROM sought AS s
-                 WHERE s.slots IS NOT NULL AND NOT EXISTS (
-                    SELECT FROM sought AS o WHERE s.slots <@ o.slots AND NOT o.slots <@ s.slots)),
-           ARRAY(
-                SELECT w.slot FROM word AS w WHERE w.subject IS NOT NULL
-                UNION ALL
-                SELECT 9000 FROM name AS n WHERE n.origin = 'partner'),
-           EXISTS (SELECT FROM name AS n WHERE n.origin <> 'hint'),
-           EXISTS (SELECT FROM name AS n WHERE n.origin IN ('said', 'partner', 'user')),
-           EXISTS (SELECT FROM name AS n WHERE n.origin IN ('user', 'nobody')),
-           EXISTS (SELECT FROM name AS n WHERE n.origin = 'hint')
-               AND v_asked.predicate IS NOT NULL,
-           ARRAY(SELECT n.subject FROM name AS n WHERE n.origin = 'hint'),
-           EXISTS (SELECT FROM query AS q WHERE q.meant = 'general' AND q.ranking <= 3)
-               AND NOT EXISTS (
-                    SELECT FROM name AS n WHERE n.origin IN ('said', 'partner', 'user')),
-           ARRAY(SELECT mnemo._about_term(n.subject) FROM name AS n WHERE n.origin <> 'hint')
-      INTO v_asked.terms, v_asked.slots, v_factors, v_asked.evidences, v_reads, v_asked.rankings,
-           v_asked.ranking_slots, v_asked.factors, v_asked.asks, v_asked.admits, v_asked.persons,
-           v_asked.preferred, v_asked.meant, v_asked.of_user, v_asked.pair, v_asked.subjects,
-           v_asked.general, v_own
-      FROM (
-        SELECT array_agg(r.term) AS terms, array_agg(r.slot) AS slots,
-               array_agg(r.factor) AS factors, array_agg(r.evidence) AS evidences,
-               array_agg(r.reads) AS reads
-          FROM answer AS r
-      ) AS a
-      CROSS JOIN (
-        SELECT array_agg(g.ranking) AS rankings, array_agg(g.slot) AS slots,
-               array_agg(g.factor) AS factors, array_agg(g.asks) AS asks
-          FROM usage AS g
-      ) AS u;
-    -- A list that no record of the organisation is in is read for global ones only.
-    SELECT array_agg(i.idf * i.factor ORDER BY i.place),
-           array_agg(i.reads AND (i.records > 0 OR 4 = ANY (p_places)) ORDER BY i.place),
-           max(f.average_length)
-      INTO v_asked.scores, v_reads, v_asked.average_length
-      FROM mnemo._inverse_frequencies(v_asked.terms, p_org_id) AS f
-      CROSS JOIN LATERAL unnest(f.idfs, f.records, v_factors, v_reads)
-        WITH ORDINALITY AS i(idf, records, factor, reads, place);
-    -- Records about whom the plan means rank before others with the same words: so do their lists.
-    SELECT array_agg(l.term), array_agg(l.score), array_agg(l.slot)
-      INTO v_asked.lists, v_asked.list_scores, v_asked.list_slots
-      FROM (
-        SELECT DISTINCT ON (o.term) o.term, o.score, o.slot
-          FROM (
-            SELECT t.term, t.slot, t.score * CASE
-                       WHEN NOT v_asked.preferred OR t.slot >= 9000 THEN 1
-                       WHEN t.term = ANY (v_own) THEN v_rules.own_factor
-                       ELSE v_rules.other_factor END AS score
-              FROM unnest(v_asked.terms, v_asked.slots, v_asked.scores, v_reads)
-                AS t(term, slot, score, reads)
-             WHERE t.reads
-            UNION ALL
-            SELECT mnemo._own_term(w.about, t.term), t.slot, t.score * v_rules.own_factor
-              FROM unnest(v_asked.terms, v_asked.slots, v_asked.scores, v_reads)
-                AS t(term, slot, score, reads)
-              CROSS JOIN unnest(v_own) AS w(about)
-             WHERE t.reads AND t.slot < 9000
-          ) AS o
-         ORDER BY o.term, o.score DESC, o.slot
-      ) AS l;
-    RETURN v_asked;
+    v_asked.preferred := cardinality(v_about) > 0;
+    v_asked.meant := v_asked.preferred AND (NOT v_people.of_user OR v_people.speaks);
+    v_asked.of_user := v_people.of_user;
+    v_asked.general := 'general' = ANY (v_meant[1:3]) AND NOT v_asked.meant;
+    v_asked.pair := v_people.hint IS NOT NULL AND v_asked.predicate IS NOT NULL;
+    v_asked := mnemo._asked_words(v_asked, v_people, array_to_string(v_queries, ' '), v_spoken,
+        v_meant, jsonb_array_length(p_plan -> 'entities'),
+        jsonb_array_length(p_plan -> 'predicates'));
+    v_asked := mnemo._asked_facets(v_asked, v_people, p_plan, v_about, v_meant[1:3]);
+    RETURN mnemo._asked_lists(v_asked, p_org_id, 4 = ANY (p_places));
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._asked(jsonb, text, text, timestamptz, bigint[], bigint[]) IS
     'What a plan in normal form asks for, in the words and names of the records that the agent may '
     'read: of each query, and of all topics, the first 2,000 characters.';
 
--- part: 733_reached.sql
+-- part: 734_reached.sql
 CREATE FUNCTION mnemo._facts(
     p_filter mnemo._recall_filter
 )
@@ -28072,7 +28257,7 @@ COMMENT ON FUNCTION mnemo._reached(
     'The records of the lists of a question that score highest in them, of those that the agent '
     'may read and that pass the filter, with p_unfit of those that do not.';
 
--- part: 734_scored.sql
+-- part: 735_scored.sql
 CREATE FUNCTION mnemo._unfit_verdict(
     p_record mnemo.memory,
     p_filter mnemo._recall_filter
@@ -28193,6 +28378,7 @@ RETURNS TABLE (
     entities text[],
     valid_from timestamptz,
     unfit text,
+    about_hint boolean,
     admitted boolean,
     rankings jsonb,
     fused double precision,
@@ -28207,91 +28393,92 @@ BEGIN ATOMIC
         SELECT h.n, h.slot, h.score, h.evidence
           FROM mnemo._slot_hits(p_asked, p_reach, p_org_id) AS h
     ), usage AS MATERIALIZED (
-        SELECT u.ranking, u.slot, u.factor, u.asks, u.slot = ANY ((p_asked).persons) AS person,
-               count(*) FILTER (WHERE u.asks) OVER w AS asked,
-               bool_or(u.asks AND u.slot <> ALL ((p_asked).persons)) OVER w AS beyond
-          FROM (
-            SELECT unnest((p_asked).rankings) AS ranking, unnest((p_asked).ranking_slots) AS slot,
-                   unnest((p_asked).factors) AS factor, unnest((p_asked).asks) AS asks
-          ) AS u
-        WINDOW w AS (PARTITION BY u.ranking)
+        SELECT unnest((p_asked).rankings) AS ranking, unnest((p_asked).ranking_slots) AS slot,
+               unnest((p_asked).factors) AS factor, unnest((p_asked).asks) AS asks
     ), whole AS MATERIALIZED (
         SELECT h.n, bool_or(h.slot = 40000) AS own, bool_or(h.slot = 30000) AS hinted,
-               bool_or(h.slot = 40001) AS mine,
-               ((p_reach).nobodys || (p_reach).global_nobodys)[h.n] AND (p_asked).of_user
-                   AS nobodys,
+               bool_or(h.slot = 40001) AS mine, bool_or(h.slot = 40002) AS about_hint,
+               bool_or(h.slot BETWEEN 10001 AND 20000) AS entity,
+               (p_reach).nobodys[h.n] AND (p_asked).of_user AS nobodys,
                bool_or(h.slot = ANY ((p_asked).persons) AND h.evidence > 0) AS named
           FROM hit AS h
          GROUP BY h.n
-    ), rated AS MATERIALIZED (
-        SELECT r.n, r.ranking, w.hinted,
-               mnemo._round_score(r.score * CASE
-                    WHEN r.ranking > 4 OR NOT (p_asked).preferred THEN 1
-                    -- What the user has to do with somebody who is named.
-                    WHEN w.mine AND w.named THEN (mnemo._retrieval_rules()).own_factor
-                        * (mnemo._retrieval_rules()).own_factor
-                    WHEN w.own THEN (mnemo._retrieval_rules()).own_factor
-                    WHEN w.named OR w.nobodys THEN 1
-                    ELSE (mnemo._retrieval_rules()).other_factor END) AS score,
-               mnemo._round_score(r.evidence
-                    * CASE WHEN r.beyond AND NOT r.more
+    ), shown AS MATERIALIZED (
+        SELECT w.n, e.ranking,
+               mnemo._round_score(e.evidence
+                    * CASE WHEN (p_asked).beyond[e.ranking] AND NOT e.more
                       THEN (mnemo._retrieval_rules()).person_alone ELSE 1 END
                     * CASE WHEN (p_asked).meant AND NOT w.own AND NOT w.named AND NOT w.nobodys
                       THEN (mnemo._retrieval_rules()).other_evidence ELSE 1 END) AS evidence
-          FROM (
-            SELECT h.n, u.ranking, sum(h.score * u.factor) AS score,
-                   coalesce(sum(h.evidence) FILTER (WHERE u.asks), 0) / greatest(max(u.asked), 1)
-                       AS evidence,
-                   bool_or(u.beyond) AS beyond,
-                   bool_or(u.asks AND NOT u.person AND h.evidence > 0) AS more
+          FROM whole AS w
+          JOIN (
+            SELECT h.n, u.ranking,
+                   coalesce(sum(h.evidence) FILTER (WHERE u.asks), 0)
+                       / greatest((p_asked).asked[u.ranking], 1) AS evidence,
+                   bool_or(u.asks AND h.evidence > 0 AND u.slot <> ALL ((p_asked).persons)) AS more
               FROM hit AS h
-              JOIN usage AS u ON u.slot = h.slot
+              JOIN usage AS u ON u.slot = h.slot AND u.ranking = ANY ((p_asked).admits)
              GROUP BY h.n, u.ranking
-          ) AS r
-          JOIN whole AS w ON w.n = r.n
-    ), most AS MATERIALIZED (
-        SELECT ARRAY[
-                max(r.evidence) FILTER (WHERE r.ranking = 1),
-                max(r.evidence) FILTER (WHERE r.ranking = 2),
-                max(r.evidence) FILTER (WHERE r.ranking = 3)] AS evidences
-          FROM rated AS r
+          ) AS e ON e.n = w.n
     ), verdict AS MATERIALIZED (
-        SELECT c.n, c.similarity, coalesce(w.hinted, false) AS hinted, g.words, g.best,
-               g.evidence,
+        SELECT c.n, c.similarity, g.evidence, w.own, w.mine, w.named, w.nobodys,
+               coalesce(w.hinted, false) AS hinted, coalesce(w.about_hint, false) AS about_hint,
                coalesce(g.admits, false)
                OR (p_asked).pair AND coalesce(w.hinted, false)
                OR coalesce(
                     c.similarity >= (mnemo._retrieval_rules()).semantic_evidence, false)
-               OR cardinality((p_asked).admits) = 0 AND coalesce(g.entity, false) AS admitted
+               OR cardinality((p_asked).admits) = 0 AND coalesce(w.entity, false) AS admitted
           FROM (
-            SELECT generate_series(1, coalesce(cardinality((p_reach).ids), 0)
-                        + coalesce(cardinality((p_reach).global_ids), 0)) AS n,
+            SELECT generate_series(1, cardinality((p_reach).nobodys)) AS n,
                    unnest((p_reach).similarities) AS similarity
           ) AS c
           LEFT JOIN whole AS w ON w.n = c.n
           LEFT JOIN (
-            SELECT r.n,
-                   bool_or(r.ranking = ANY ((p_asked).admits) AND r.evidence >=
-                           CASE WHEN NOT p_unfit AND (p_filter).kinds IS NOT NULL
+            SELECT s.n, max(s.evidence) AS evidence,
+                   bool_or(s.evidence >= CASE WHEN NOT p_unfit AND (p_filter).kinds IS NOT NULL
                            THEN (mnemo._retrieval_rules()).least_of_kind
                            WHEN (p_asked).general
                            THEN (mnemo._retrieval_rules()).least_of_general
                            ELSE (mnemo._retrieval_rules()).least_evidence END
-                       AND r.evidence >= (mnemo._retrieval_rules()).relative_evidence
-                           * (SELECT m.evidences FROM most AS m)[r.ranking]) AS admits,
-                   bool_or(r.ranking = 5) AS entity,
-                   sum(r.score) FILTER (WHERE r.ranking <= 3) AS words,
-                   max(r.score) FILTER (WHERE r.ranking <= 3) AS best,
-                   max(r.evidence) FILTER (WHERE r.ranking = ANY ((p_asked).admits)) AS evidence
-              FROM rated AS r
-             GROUP BY r.n
+                       AND s.evidence >= (mnemo._retrieval_rules()).relative_evidence
+                           * s.most) AS admits
+              FROM (
+                SELECT o.n, o.evidence, max(o.evidence) OVER (PARTITION BY o.ranking) AS most
+                  FROM shown AS o
+              ) AS s
+             GROUP BY s.n
           ) AS g ON g.n = c.n
+    ), rated AS MATERIALIZED (
+        SELECT r.n, r.ranking, r.hinted,
+               mnemo._round_score(r.score * CASE
+                    WHEN r.ranking > 4 OR NOT (p_asked).preferred THEN 1
+                    -- What the user has to do with somebody who is named.
+                    WHEN r.mine AND r.named THEN (mnemo._retrieval_rules()).own_factor
+                        * (mnemo._retrieval_rules()).own_factor
+                    WHEN r.own THEN (mnemo._retrieval_rules()).own_factor
+                    WHEN r.named OR r.nobodys THEN 1
+                    ELSE (mnemo._retrieval_rules()).other_factor END) AS score
+          FROM (
+            SELECT v.n, u.ranking, v.hinted, v.own, v.mine, v.named, v.nobodys,
+                   sum(h.score * u.factor) AS score
+              FROM verdict AS v
+              JOIN hit AS h ON h.n = v.n
+              JOIN usage AS u ON u.slot = h.slot
+             WHERE v.admitted OR p_all
+             GROUP BY v.n, u.ranking, v.hinted, v.own, v.mine, v.named, v.nobodys
+          ) AS r
     ), kept AS MATERIALIZED (
-        SELECT v.n, v.similarity, v.hinted, v.words, v.best, v.evidence, v.admitted, m.id,
-               m.content, m.kind, m.subject, m.predicate, m.entities, m.valid_from,
+        SELECT v.n, v.similarity, v.hinted, v.about_hint, v.evidence, v.admitted, r.words, r.best,
+               m.id, m.content, m.kind, m.subject, m.predicate, m.entities, m.valid_from,
                CASE WHEN p_unfit THEN mnemo._unfit_verdict(m, p_filter) END AS unfit,
                mnemo._boosts(m.source_type, m.confidence, m.kind, m.valid_from, p_now) AS boosts
           FROM verdict AS v
+          LEFT JOIN (
+            SELECT o.n, sum(o.score) AS words, max(o.score) AS best
+              FROM rated AS o
+             WHERE o.ranking <= 3
+             GROUP BY o.n
+          ) AS r ON r.n = v.n
           CROSS JOIN LATERAL mnemo._records(p_reach, p_org_id, v.n) AS m
          WHERE v.admitted OR p_all
     ), listed AS (
@@ -28344,10 +28531,10 @@ BEGIN ATOMIC
          GROUP BY p.n
     )
     SELECT r.id, r.content, r.kind, r.subject, r.predicate, r.entities, r.valid_from, r.unfit,
-           r.admitted, r.rankings, r.total, r.boosts, r.score, r.best, r.evidence
+           r.about_hint, r.admitted, r.rankings, r.total, r.boosts, r.score, r.best, r.evidence
       FROM (
         SELECT v.id, v.content, v.kind, v.subject, v.predicate, v.entities, v.valid_from, v.unfit,
-               v.admitted, f.rankings, f.total, v.boosts, v.evidence,
+               v.about_hint, v.admitted, f.rankings, f.total, v.boosts, v.evidence,
                mnemo._round_score(
                     f.total * v.boosts[1] * v.boosts[2] * v.boosts[3] * v.boosts[4]) AS score,
                coalesce(v.best, v.similarity, 0) AS best
@@ -28364,7 +28551,7 @@ COMMENT ON FUNCTION mnemo._scored(
     'ranking, their sum, the boosts and the score; then with p_all those of too little evidence. '
     'With p_unfit: that do not pass the filter, and why.';
 
--- part: 735_assembled.sql
+-- part: 736_assembled.sql
 CREATE FUNCTION mnemo._score_explanation(
     p_score double precision,
     p_rankings jsonb,
@@ -28392,18 +28579,16 @@ COMMENT ON FUNCTION mnemo._score_explanation(
 
 CREATE FUNCTION mnemo._hints_of(
     p_asked mnemo._question,
-    p_subject text,
+    p_subject boolean,
     p_predicate text
 )
 RETURNS jsonb
 LANGUAGE sql STABLE PARALLEL SAFE
 RETURN jsonb_build_object(
-    'subject', CASE WHEN (p_asked).subjects <> '{}'
-        THEN coalesce(mnemo._fold_name(p_subject) = ANY ((p_asked).subjects), false)
-        ELSE false END,
+    'subject', p_subject,
     'predicate', coalesce(p_predicate = (p_asked).predicate, false)
 );
-COMMENT ON FUNCTION mnemo._hints_of(mnemo._question, text, text) IS
+COMMENT ON FUNCTION mnemo._hints_of(mnemo._question, boolean, text) IS
     'Which hints of a plan a record with this subject and predicate matches.';
 
 CREATE FUNCTION mnemo._tokens(
@@ -28468,6 +28653,7 @@ BEGIN
         v_reach := mnemo._near(v_reach, p_org_id, p_agent_id, p_now, p_filter, p_embedding,
             p_model, v_most);
     END IF;
+    v_reach.nobodys := v_reach.nobodys || v_reach.global_nobodys;
     place := 0;
     FOR id, content, kind, subject, predicate, entities, valid_from, score, explanation,
         v_admitted, v_tokens, v_unfit
@@ -28479,7 +28665,7 @@ BEGIN
                     CASE WHEN NOT p_unfit THEN r.score END,
                     CASE WHEN NOT p_unfit THEN r.rankings END,
                     CASE WHEN NOT p_unfit THEN r.fused END, r.boosts,
-                    mnemo._hints_of(p_asked, r.subject, r.predicate), r.best, r.evidence),
+                    mnemo._hints_of(p_asked, r.about_hint, r.predicate), r.best, r.evidence),
                r.admitted, mnemo._tokens(r.content), r.unfit
           FROM mnemo._scored(p_plan, p_asked, v_reach, p_org_id, p_now, v_after, v_before,
                 p_filter, p_unfit, p_all) AS r
@@ -28515,7 +28701,7 @@ COMMENT ON FUNCTION mnemo._assembled(
     'p_limit, if that is more; with p_all every record that was scored, with what became of it. '
     'With p_unfit what would have been found among those that do not pass, with the reason.';
 
--- part: 736_retrieve.sql
+-- part: 737_retrieve.sql
 CREATE FUNCTION mnemo._retrieve_problem(
     p_limit bigint,
     p_temporal text
@@ -28595,11 +28781,10 @@ DECLARE
     v_plan jsonb;
     v_problem mnemo._problem;
     v_filter mnemo._recall_filter;
-    v_audiences bigint[];
-    v_places bigint[];
+    v_lists record;
     v_asked mnemo._question;
 BEGIN
-    SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
+    v_caller := mnemo._caller(p_agent_id, p_org_id);
     IF p_embedding IS NOT NULL OR p_model IS NOT NULL THEN
         PERFORM mnemo._raise_problem(mnemo._embedding_problem(p_embedding, p_model));
     END IF;
@@ -28612,18 +28797,19 @@ BEGIN
         RETURN;
     END IF;
     v_filter := mnemo._retrieval_filter(v_plan, p_temporal, p_now);
-    SELECT r.audiences, r.places INTO v_audiences, v_places
-      FROM mnemo._reachable_audiences(v_caller.org_id, v_caller.agent_id, p_now) AS r;
-    v_asked := mnemo._asked(
-        v_plan, v_caller.org_id, v_caller.agent_id, p_now, v_audiences, v_places);
+    v_lists := mnemo._reachable_audiences(v_caller.org_id, v_caller.agent_id, p_now);
+    v_asked := mnemo._asked(v_plan, v_caller.org_id, v_caller.agent_id, p_now, v_lists.audiences,
+        v_lists.places);
     RETURN QUERY
     SELECT a.*
-      FROM mnemo._assembled(v_plan, v_asked, v_audiences, v_places, v_caller.org_id,
-            v_caller.agent_id, p_now, p_limit, v_filter, p_embedding, p_model, p_all, false) AS a;
+      FROM mnemo._assembled(
+            v_plan, v_asked, v_lists.audiences, v_lists.places, v_caller.org_id, v_caller.agent_id,
+            p_now, p_limit, v_filter, p_embedding, p_model, p_all, false) AS a;
     IF p_all THEN
         RETURN QUERY
         SELECT a.*
-          FROM mnemo._assembled(v_plan, v_asked, v_audiences, v_places, v_caller.org_id,
+          FROM mnemo._assembled(
+                v_plan, v_asked, v_lists.audiences, v_lists.places, v_caller.org_id,
                 v_caller.agent_id, p_now, p_limit, v_filter, p_embedding, p_model, true, true)
             AS a;
     END IF;

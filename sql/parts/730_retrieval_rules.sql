@@ -54,26 +54,45 @@ CREATE TYPE mnemo._question AS (
     factors double precision[],
     asks boolean[],
     admits integer[],
+    asking integer[],
+    asked integer[],
+    beyond boolean[],
     persons integer[],
     average_length double precision,
     preferred boolean,
     meant boolean,
     of_user boolean,
     pair boolean,
-    subjects text[],
+    general boolean,
     predicate text,
-    general boolean
+    own bigint[]
 );
 COMMENT ON TYPE mnemo._question IS
     'What a plan asks for. terms, slots, scores, evidences: the terms that answer slots, with idf '
     'times factor and what a hit is evidence of; lists, list_scores, list_slots: the lists to '
-    'read; rankings, '
-    'ranking_slots, factors, asks: which slots a ranking adds up, and whether a hit is evidence; '
-    'admits: the rankings whose evidence admits; persons: the slots that names are in; preferred: '
-    'whether some subject ranks first; meant: whether the plan means it, by name or pronoun; '
-    'of_user: whether that is the user, or nobody is named; '
-    'pair: whether both hints are there; subjects: whom the subject hint means; predicate: the '
-    'hint; general: whether it is a question that means nobody.';
+    'read; rankings, ranking_slots, factors, asks: which slots a ranking adds up, and whether a '
+    'hit is evidence; admits: the rankings whose evidence admits; asking: the slots of words that '
+    'ask; asked, beyond: of the first four rankings, how many slots ask, and whether one does that '
+    'is no name; persons: the slots that names are in; preferred: whether some subject ranks '
+    'first; meant: whether the plan means it, by name or pronoun; of_user: whether that is the '
+    'user, or nobody is named; pair: whether both hints are there; general: whether it is a '
+    'question that means nobody; predicate: the hint; own: the terms of records about whom the '
+    'plan means.';
+
+CREATE TYPE mnemo._people AS (
+    names text[],
+    subjects text[],
+    partner text,
+    hint text,
+    of_user boolean,
+    speaks boolean,
+    forms text[]
+);
+COMMENT ON TYPE mnemo._people IS
+    'Whom a plan means. names, subjects: the names said, folded, and whom each means; partner: '
+    'whom a pronoun means; hint: whom the subject hint means; of_user: whether nobody but the '
+    'user is meant; speaks: whether he speaks of himself; forms: surface and canonical form of '
+    'each entity, folded.';
 
 CREATE TYPE mnemo._reach AS (
     ids uuid[],
@@ -89,7 +108,7 @@ COMMENT ON TYPE mnemo._reach IS
 
 -- The numbers of slots: words by their place from 1, whom a pronoun means 9000, entities from
 -- 10001, predicates from 20001, the hints 30000, records about whom the plan means 40000, those
--- about the user where he speaks of somebody 40001.
+-- about the user where he speaks of somebody 40001, those about whom the hint means 40002.
 
 CREATE FUNCTION mnemo._boosts(
     p_source_type text,

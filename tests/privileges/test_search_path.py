@@ -49,7 +49,8 @@ CALLERS_PATH = {
     "_ordered_hashes", "_overrides", "_part_keys", "_plan_keys", "_prefix_keys", "_probe",
     "_probe_keys", "_probe_parts", "_raise_problem", "_recall", "_recall_call",
     "_recall_plan_problem", "_signature_tokens_wide", "_sketch",
-    "_asked", "_asked_names", "_assembled", "_inverse_frequencies", "_known_names", "_phrases",
+    "_asked", "_asked_facets", "_asked_lists", "_asked_names", "_asked_words", "_assembled",
+    "_folded_names", "_known_names", "_other_names", "_phrases",
     "_reachable_audiences", "_retrieval_filter", "_retrieve", "_retrieve_problem", "_reached",
     "_global_heads", "_timely", "_near", "_counts_delegated",
 }  # fmt: skip

@@ -118,6 +118,7 @@ RETURNS TABLE (
     entities text[],
     valid_from timestamptz,
     unfit text,
+    about_hint boolean,
     admitted boolean,
     rankings jsonb,
     fused double precision,
@@ -132,91 +133,92 @@ BEGIN ATOMIC
         SELECT h.n, h.slot, h.score, h.evidence
           FROM mnemo._slot_hits(p_asked, p_reach, p_org_id) AS h
     ), usage AS MATERIALIZED (
-        SELECT u.ranking, u.slot, u.factor, u.asks, u.slot = ANY ((p_asked).persons) AS person,
-               count(*) FILTER (WHERE u.asks) OVER w AS asked,
-               bool_or(u.asks AND u.slot <> ALL ((p_asked).persons)) OVER w AS beyond
-          FROM (
-            SELECT unnest((p_asked).rankings) AS ranking, unnest((p_asked).ranking_slots) AS slot,
-                   unnest((p_asked).factors) AS factor, unnest((p_asked).asks) AS asks
-          ) AS u
-        WINDOW w AS (PARTITION BY u.ranking)
+        SELECT unnest((p_asked).rankings) AS ranking, unnest((p_asked).ranking_slots) AS slot,
+               unnest((p_asked).factors) AS factor, unnest((p_asked).asks) AS asks
     ), whole AS MATERIALIZED (
         SELECT h.n, bool_or(h.slot = 40000) AS own, bool_or(h.slot = 30000) AS hinted,
-               bool_or(h.slot = 40001) AS mine,
-               ((p_reach).nobodys || (p_reach).global_nobodys)[h.n] AND (p_asked).of_user
-                   AS nobodys,
+               bool_or(h.slot = 40001) AS mine, bool_or(h.slot = 40002) AS about_hint,
+               bool_or(h.slot BETWEEN 10001 AND 20000) AS entity,
+               (p_reach).nobodys[h.n] AND (p_asked).of_user AS nobodys,
                bool_or(h.slot = ANY ((p_asked).persons) AND h.evidence > 0) AS named
           FROM hit AS h
          GROUP BY h.n
-    ), rated AS MATERIALIZED (
-        SELECT r.n, r.ranking, w.hinted,
-               mnemo._round_score(r.score * CASE
-                    WHEN r.ranking > 4 OR NOT (p_asked).preferred THEN 1
-                    -- What the user has to do with somebody who is named.
-                    WHEN w.mine AND w.named THEN (mnemo._retrieval_rules()).own_factor
-                        * (mnemo._retrieval_rules()).own_factor
-                    WHEN w.own THEN (mnemo._retrieval_rules()).own_factor
-                    WHEN w.named OR w.nobodys THEN 1
-                    ELSE (mnemo._retrieval_rules()).other_factor END) AS score,
-               mnemo._round_score(r.evidence
-                    * CASE WHEN r.beyond AND NOT r.more
+    ), shown AS MATERIALIZED (
+        SELECT w.n, e.ranking,
+               mnemo._round_score(e.evidence
+                    * CASE WHEN (p_asked).beyond[e.ranking] AND NOT e.more
                       THEN (mnemo._retrieval_rules()).person_alone ELSE 1 END
                     * CASE WHEN (p_asked).meant AND NOT w.own AND NOT w.named AND NOT w.nobodys
                       THEN (mnemo._retrieval_rules()).other_evidence ELSE 1 END) AS evidence
-          FROM (
-            SELECT h.n, u.ranking, sum(h.score * u.factor) AS score,
-                   coalesce(sum(h.evidence) FILTER (WHERE u.asks), 0) / greatest(max(u.asked), 1)
-                       AS evidence,
-                   bool_or(u.beyond) AS beyond,
-                   bool_or(u.asks AND NOT u.person AND h.evidence > 0) AS more
+          FROM whole AS w
+          JOIN (
+            SELECT h.n, u.ranking,
+                   coalesce(sum(h.evidence) FILTER (WHERE u.asks), 0)
+                       / greatest((p_asked).asked[u.ranking], 1) AS evidence,
+                   bool_or(u.asks AND h.evidence > 0 AND u.slot <> ALL ((p_asked).persons)) AS more
               FROM hit AS h
-              JOIN usage AS u ON u.slot = h.slot
+              JOIN usage AS u ON u.slot = h.slot AND u.ranking = ANY ((p_asked).admits)
              GROUP BY h.n, u.ranking
-          ) AS r
-          JOIN whole AS w ON w.n = r.n
-    ), most AS MATERIALIZED (
-        SELECT ARRAY[
-                max(r.evidence) FILTER (WHERE r.ranking = 1),
-                max(r.evidence) FILTER (WHERE r.ranking = 2),
-                max(r.evidence) FILTER (WHERE r.ranking = 3)] AS evidences
-          FROM rated AS r
+          ) AS e ON e.n = w.n
     ), verdict AS MATERIALIZED (
-        SELECT c.n, c.similarity, coalesce(w.hinted, false) AS hinted, g.words, g.best,
-               g.evidence,
+        SELECT c.n, c.similarity, g.evidence, w.own, w.mine, w.named, w.nobodys,
+               coalesce(w.hinted, false) AS hinted, coalesce(w.about_hint, false) AS about_hint,
                coalesce(g.admits, false)
                OR (p_asked).pair AND coalesce(w.hinted, false)
                OR coalesce(
                     c.similarity >= (mnemo._retrieval_rules()).semantic_evidence, false)
-               OR cardinality((p_asked).admits) = 0 AND coalesce(g.entity, false) AS admitted
+               OR cardinality((p_asked).admits) = 0 AND coalesce(w.entity, false) AS admitted
           FROM (
-            SELECT generate_series(1, coalesce(cardinality((p_reach).ids), 0)
-                        + coalesce(cardinality((p_reach).global_ids), 0)) AS n,
+            SELECT generate_series(1, cardinality((p_reach).nobodys)) AS n,
                    unnest((p_reach).similarities) AS similarity
           ) AS c
           LEFT JOIN whole AS w ON w.n = c.n
           LEFT JOIN (
-            SELECT r.n,
-                   bool_or(r.ranking = ANY ((p_asked).admits) AND r.evidence >=
-                           CASE WHEN NOT p_unfit AND (p_filter).kinds IS NOT NULL
+            SELECT s.n, max(s.evidence) AS evidence,
+                   bool_or(s.evidence >= CASE WHEN NOT p_unfit AND (p_filter).kinds IS NOT NULL
                            THEN (mnemo._retrieval_rules()).least_of_kind
                            WHEN (p_asked).general
                            THEN (mnemo._retrieval_rules()).least_of_general
                            ELSE (mnemo._retrieval_rules()).least_evidence END
-                       AND r.evidence >= (mnemo._retrieval_rules()).relative_evidence
-                           * (SELECT m.evidences FROM most AS m)[r.ranking]) AS admits,
-                   bool_or(r.ranking = 5) AS entity,
-                   sum(r.score) FILTER (WHERE r.ranking <= 3) AS words,
-                   max(r.score) FILTER (WHERE r.ranking <= 3) AS best,
-                   max(r.evidence) FILTER (WHERE r.ranking = ANY ((p_asked).admits)) AS evidence
-              FROM rated AS r
-             GROUP BY r.n
+                       AND s.evidence >= (mnemo._retrieval_rules()).relative_evidence
+                           * s.most) AS admits
+              FROM (
+                SELECT o.n, o.evidence, max(o.evidence) OVER (PARTITION BY o.ranking) AS most
+                  FROM shown AS o
+              ) AS s
+             GROUP BY s.n
           ) AS g ON g.n = c.n
+    ), rated AS MATERIALIZED (
+        SELECT r.n, r.ranking, r.hinted,
+               mnemo._round_score(r.score * CASE
+                    WHEN r.ranking > 4 OR NOT (p_asked).preferred THEN 1
+                    -- What the user has to do with somebody who is named.
+                    WHEN r.mine AND r.named THEN (mnemo._retrieval_rules()).own_factor
+                        * (mnemo._retrieval_rules()).own_factor
+                    WHEN r.own THEN (mnemo._retrieval_rules()).own_factor
+                    WHEN r.named OR r.nobodys THEN 1
+                    ELSE (mnemo._retrieval_rules()).other_factor END) AS score
+          FROM (
+            SELECT v.n, u.ranking, v.hinted, v.own, v.mine, v.named, v.nobodys,
+                   sum(h.score * u.factor) AS score
+              FROM verdict AS v
+              JOIN hit AS h ON h.n = v.n
+              JOIN usage AS u ON u.slot = h.slot
+             WHERE v.admitted OR p_all
+             GROUP BY v.n, u.ranking, v.hinted, v.own, v.mine, v.named, v.nobodys
+          ) AS r
     ), kept AS MATERIALIZED (
-        SELECT v.n, v.similarity, v.hinted, v.words, v.best, v.evidence, v.admitted, m.id,
-               m.content, m.kind, m.subject, m.predicate, m.entities, m.valid_from,
+        SELECT v.n, v.similarity, v.hinted, v.about_hint, v.evidence, v.admitted, r.words, r.best,
+               m.id, m.content, m.kind, m.subject, m.predicate, m.entities, m.valid_from,
                CASE WHEN p_unfit THEN mnemo._unfit_verdict(m, p_filter) END AS unfit,
                mnemo._boosts(m.source_type, m.confidence, m.kind, m.valid_from, p_now) AS boosts
           FROM verdict AS v
+          LEFT JOIN (
+            SELECT o.n, sum(o.score) AS words, max(o.score) AS best
+              FROM rated AS o
+             WHERE o.ranking <= 3
+             GROUP BY o.n
+          ) AS r ON r.n = v.n
           CROSS JOIN LATERAL mnemo._records(p_reach, p_org_id, v.n) AS m
          WHERE v.admitted OR p_all
     ), listed AS (
@@ -269,10 +271,10 @@ BEGIN ATOMIC
          GROUP BY p.n
     )
     SELECT r.id, r.content, r.kind, r.subject, r.predicate, r.entities, r.valid_from, r.unfit,
-           r.admitted, r.rankings, r.total, r.boosts, r.score, r.best, r.evidence
+           r.about_hint, r.admitted, r.rankings, r.total, r.boosts, r.score, r.best, r.evidence
       FROM (
         SELECT v.id, v.content, v.kind, v.subject, v.predicate, v.entities, v.valid_from, v.unfit,
-               v.admitted, f.rankings, f.total, v.boosts, v.evidence,
+               v.about_hint, v.admitted, f.rankings, f.total, v.boosts, v.evidence,
                mnemo._round_score(
                     f.total * v.boosts[1] * v.boosts[2] * v.boosts[3] * v.boosts[4]) AS score,
                coalesce(v.best, v.similarity, 0) AS best

@@ -25,18 +25,16 @@ COMMENT ON FUNCTION mnemo._score_explanation(
 
 CREATE FUNCTION mnemo._hints_of(
     p_asked mnemo._question,
-    p_subject text,
+    p_subject boolean,
     p_predicate text
 )
 RETURNS jsonb
 LANGUAGE sql STABLE PARALLEL SAFE
 RETURN jsonb_build_object(
-    'subject', CASE WHEN (p_asked).subjects <> '{}'
-        THEN coalesce(mnemo._fold_name(p_subject) = ANY ((p_asked).subjects), false)
-        ELSE false END,
+    'subject', p_subject,
     'predicate', coalesce(p_predicate = (p_asked).predicate, false)
 );
-COMMENT ON FUNCTION mnemo._hints_of(mnemo._question, text, text) IS
+COMMENT ON FUNCTION mnemo._hints_of(mnemo._question, boolean, text) IS
     'Which hints of a plan a record with this subject and predicate matches.';
 
 CREATE FUNCTION mnemo._tokens(
@@ -101,6 +99,7 @@ BEGIN
         v_reach := mnemo._near(v_reach, p_org_id, p_agent_id, p_now, p_filter, p_embedding,
             p_model, v_most);
     END IF;
+    v_reach.nobodys := v_reach.nobodys || v_reach.global_nobodys;
     place := 0;
     FOR id, content, kind, subject, predicate, entities, valid_from, score, explanation,
         v_admitted, v_tokens, v_unfit
@@ -112,7 +111,7 @@ BEGIN
                     CASE WHEN NOT p_unfit THEN r.score END,
                     CASE WHEN NOT p_unfit THEN r.rankings END,
                     CASE WHEN NOT p_unfit THEN r.fused END, r.boosts,
-                    mnemo._hints_of(p_asked, r.subject, r.predicate), r.best, r.evidence),
+                    mnemo._hints_of(p_asked, r.about_hint, r.predicate), r.best, r.evidence),
                r.admitted, mnemo._tokens(r.content), r.unfit
           FROM mnemo._scored(p_plan, p_asked, v_reach, p_org_id, p_now, v_after, v_before,
                 p_filter, p_unfit, p_all) AS r

@@ -77,11 +77,10 @@ DECLARE
     v_plan jsonb;
     v_problem mnemo._problem;
     v_filter mnemo._recall_filter;
-    v_audiences bigint[];
-    v_places bigint[];
+    v_lists record;
     v_asked mnemo._question;
 BEGIN
-    SELECT * INTO v_caller FROM mnemo._caller(p_agent_id, p_org_id);
+    v_caller := mnemo._caller(p_agent_id, p_org_id);
     IF p_embedding IS NOT NULL OR p_model IS NOT NULL THEN
         PERFORM mnemo._raise_problem(mnemo._embedding_problem(p_embedding, p_model));
     END IF;
@@ -94,18 +93,19 @@ BEGIN
         RETURN;
     END IF;
     v_filter := mnemo._retrieval_filter(v_plan, p_temporal, p_now);
-    SELECT r.audiences, r.places INTO v_audiences, v_places
-      FROM mnemo._reachable_audiences(v_caller.org_id, v_caller.agent_id, p_now) AS r;
-    v_asked := mnemo._asked(
-        v_plan, v_caller.org_id, v_caller.agent_id, p_now, v_audiences, v_places);
+    v_lists := mnemo._reachable_audiences(v_caller.org_id, v_caller.agent_id, p_now);
+    v_asked := mnemo._asked(v_plan, v_caller.org_id, v_caller.agent_id, p_now, v_lists.audiences,
+        v_lists.places);
     RETURN QUERY
     SELECT a.*
-      FROM mnemo._assembled(v_plan, v_asked, v_audiences, v_places, v_caller.org_id,
-            v_caller.agent_id, p_now, p_limit, v_filter, p_embedding, p_model, p_all, false) AS a;
+      FROM mnemo._assembled(
+            v_plan, v_asked, v_lists.audiences, v_lists.places, v_caller.org_id, v_caller.agent_id,
+            p_now, p_limit, v_filter, p_embedding, p_model, p_all, false) AS a;
     IF p_all THEN
         RETURN QUERY
         SELECT a.*
-          FROM mnemo._assembled(v_plan, v_asked, v_audiences, v_places, v_caller.org_id,
+          FROM mnemo._assembled(
+                v_plan, v_asked, v_lists.audiences, v_lists.places, v_caller.org_id,
                 v_caller.agent_id, p_now, p_limit, v_filter, p_embedding, p_model, true, true)
             AS a;
     END IF;
