@@ -25871,6 +25871,50 @@ RETURN coalesce((
 COMMENT ON FUNCTION mnemo._planner_question(text[]) IS
     'The word that makes a question of folded words: the first asking word, else the first word.';
 
+CREATE FUNCTION mnemo._planner_thing(
+    p_terms text[],
+    p_org_id text,
+    p_agent_id text,
+    p_now timestamptz
+)
+RETURNS mnemo._known_phrase
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_text text COLLATE "C" := ' ' || array_to_string(p_terms, ' ') || ' ';
+    v_thing text;
+    v_phrase mnemo._known_phrase;
+BEGIN
+    IF v_text !~ ' (?:called|named|name) ' THEN
+        RETURN NULL;
+    END IF;
+    SELECT coalesce(f.found[1], f.found[2], f.found[3]) INTO v_thing
+      FROM regexp_matches(v_text, ' my (?:[^ ]+ )?([^ ]+) (?:is )?(?:called|named) '
+            '| name of my (?:[^ ]+ )?([^ ]+) $| my (?:[^ ]+ )?([^ ]+) s name ') AS f(found);
+    SELECT min(k.subject) INTO v_phrase.subject
+      FROM mnemo._known_records(
+            ARRAY[mnemo._hash64(v_thing)], 16, p_org_id, p_agent_id, p_now) AS k
+     WHERE mnemo._fold_name(k.subject) <> 'user' AND k.kind IS DISTINCT FROM
+            'relationship_preference'
+    HAVING count(DISTINCT mnemo._fold_name(k.subject)) = 1;
+    IF v_phrase.subject IS NULL THEN
+        RETURN NULL;
+    END IF;
+    v_phrase.sort := 'name';
+    v_phrase.subject := mnemo._fold_name(v_phrase.subject);
+    v_phrase.first_place := array_position(p_terms, v_thing);
+    v_phrase.last_place := v_phrase.first_place;
+    v_phrase.name := v_thing;
+    v_phrase.person := false;
+    RETURN v_phrase;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._planner_thing(text[], text, text, timestamptz) IS
+    'Whose name is asked for by what is my cat called, the name of my cat, or my cat''s name, given '
+    'as folded words: the one subject other than the user of which visible memory has the word, '
+    'preferences of other people aside. NULL where there is none or more than one.';
+
 CREATE FUNCTION mnemo._planner_entities(
     p_text text,
     p_words text[],
@@ -26001,6 +26045,7 @@ DECLARE
     v_read record;
     v_window record;
     v_known mnemo._known_phrase[];
+    v_thing mnemo._known_phrase;
     v_found record;
     v_subject text;
     v_predicates text[];
@@ -26022,6 +26067,10 @@ BEGIN
     END IF;
     v_known := mnemo._planner_known(v_read.plain, v_read.terms,
         mnemo._planner_persons(v_read.terms), p_org_id, p_agent_id, v_live);
+    v_thing := mnemo._planner_thing(v_read.terms, p_org_id, p_agent_id, v_live);
+    IF v_thing.subject IS NOT NULL THEN
+        v_known := v_known || v_thing;
+    END IF;
     SELECT * INTO v_found FROM mnemo._planner_entities(
         p_text, v_read.words, v_read.terms, v_known);
     v_intent := mnemo._planner_intent(v_read.plain, v_found.person,

@@ -47,6 +47,7 @@ DECLARE
     v_read record;
     v_window record;
     v_known mnemo._known_phrase[];
+    v_thing mnemo._known_phrase;
     v_found record;
     v_subject text;
     v_predicates text[];
@@ -68,6 +69,10 @@ BEGIN
     END IF;
     v_known := mnemo._planner_known(v_read.plain, v_read.terms,
         mnemo._planner_persons(v_read.terms), p_org_id, p_agent_id, v_live);
+    v_thing := mnemo._planner_thing(v_read.terms, p_org_id, p_agent_id, v_live);
+    IF v_thing.subject IS NOT NULL THEN
+        v_known := v_known || v_thing;
+    END IF;
     SELECT * INTO v_found FROM mnemo._planner_entities(
         p_text, v_read.words, v_read.terms, v_known);
     v_intent := mnemo._planner_intent(v_read.plain, v_found.person,

@@ -353,6 +353,37 @@ def test_words_of_two_senses_lead_where_the_question_means(conn: psycopg.Connect
         assert found == [(facts[place]["content"],)], question
 
 
+def test_the_name_of_a_thing_is_that_of_a_subject_of_its_own(conn: psycopg.Connection) -> None:
+    """My cat is whom memory calls a cat, not who feeds it; a thing that others have too is not."""
+    facts = [
+        {"content": "The user feeds the cat at seven.", "subject": "user", "predicate": "routine",
+         "tags": ["cat"]},
+        {"content": "Miso is a tabby cat.", "subject": "Miso"},
+        {"content": "Miso dislikes the vacuum cleaner.", "subject": "miso"},
+        {"content": "Devan rides an Idlewood bike.", "subject": "Devan", "tags": ["bike"],
+         "kind": "relationship_preference"},
+        {"content": "The user rides a Thornbury bike.", "subject": "user", "tags": ["bike"]},
+        {"content": "Rex is a dog.", "subject": "Rex"},
+        {"content": "Bella is a dog.", "subject": "Bella"},
+    ]  # fmt: skip
+    conn.execute("SELECT mnemo.remember_many(%s, p_agent_id => 'mia')", [Jsonb(facts)])
+    for question, thing in (
+        ("What is my cat called?", "miso"), ("what's the name of my tabby cat", "miso"),
+        ("What is my cat's name?", "miso"), ("what is my bike called", None),
+        ("what is my dog called", None), ("does my cat like me", None),
+        ("what is my boat called", None), ("the name of the game", None),
+    ):  # fmt: skip
+        planned = scalar(conn, "SELECT mnemo.plan_retrieval(%s, 'mia')", question)
+        assert [e["canonical"] for e in planned["entities"]] == [thing] * (thing is not None)
+        found = conn.execute(
+            "SELECT content FROM mnemo.retrieve(%s, 'mia')", [Jsonb(planned)]
+        ).fetchall()
+        if thing:
+            assert "Miso" in found[0][0], question
+        if "bike" in question:
+            assert found[0][0] == facts[4]["content"]
+
+
 def test_a_related_word_alone_answers_no_larger_question(conn: psycopg.Connection) -> None:
     """Where most of the asked words are unknown, one relative is no evidence."""
     conn.execute(
