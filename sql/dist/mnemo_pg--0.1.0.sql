@@ -18847,67 +18847,6 @@ COMMENT ON FUNCTION mnemo._merged(mnemo.memory, mnemo.memory, boolean) IS
     'the better outcome, on a tie, or where the held one is stale, of the new one; the tags of both, the new ones first, 100 at most '
     'beside the reserved one; the later end. Its id, owner, scope and version stay.';
 
-CREATE FUNCTION mnemo._store_merge(
-    p_before mnemo.memory,
-    p_after mnemo.memory,
-    p_observed double precision[]
-)
-RETURNS void
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, mnemo, pg_temp
--- JSON takes a number's digits from this setting.
-SET extra_float_digits = 1
-AS $fn$
-BEGIN
-    p_after.version := p_before.version + 1;
-    -- The very same plan once more is no other version worth keeping.
-    IF (p_after.tags, p_after.source_id, p_after.thread_id, mnemo._words(p_after))
-       IS DISTINCT FROM
-       (p_before.tags, p_before.source_id, p_before.thread_id, mnemo._words(p_before))
-    THEN
-        p_after.prev_version_id := mnemo._keep_version(
-            p_before, p_before.origin_org_id, p_before.agent_id);
-    END IF;
-    p_after.updated_at := now();
-    p_after.content_hash := mnemo._content_hash(p_after);
-    UPDATE mnemo.memory AS m
-       SET content = p_after.content, importance = p_after.importance, tags = p_after.tags,
-           metadata = p_after.metadata, source_id = p_after.source_id,
-           thread_id = p_after.thread_id, version = p_after.version,
-           prev_version_id = p_after.prev_version_id, created_at = p_after.created_at,
-           updated_at = p_after.updated_at, expires_at = p_after.expires_at,
-           content_hash = p_after.content_hash
-     WHERE m.org_id = p_before.org_id AND m.id = p_before.id;
-    PERFORM mnemo._write_event(p_after, 'plan_merged', p_after.origin_org_id, p_after.agent_id,
-        mnemo._bound_changes(p_before, p_after)
-        || jsonb_build_object('observed', to_jsonb(p_observed)));
-    IF p_after.metadata <> p_before.metadata THEN
-        -- It said something about other chunks, or another time.
-        DELETE FROM mnemo.plan_check AS c
-         WHERE c.org_id = p_after.org_id AND c.plan_id = p_after.id;
-    END IF;
-    IF p_after.content <> p_before.content THEN
-        PERFORM mnemo._drop_embeddings(p_after.org_id, ARRAY[p_after.id]);
-    END IF;
-    IF mnemo._is_failure(p_after) THEN
-        PERFORM mnemo._settle_plan(p_after.org_id, p_after.id);
-    ELSE
-        PERFORM mnemo._report_merge(p_after, p_observed);
-    END IF;
-    IF p_after.scope = 'shared' THEN
-        DELETE FROM mnemo.plan_signature AS s
-         WHERE s.org_id = p_before.org_id AND s.plan_id = p_before.id
-           AND s.grantee_agent_id IS NOT NULL;
-        PERFORM mnemo._index_plan(p_after.org_id, p_after.id);
-    END IF;
-END
-$fn$;
-COMMENT ON FUNCTION mnemo._store_merge(mnemo.memory, mnemo.memory, double precision[]) IS
-    'Writes a plan whose record the caller has locked after others were merged into it: what it '
-    'said before as an archived version where it differs, the record, the event plan_merged with the '
-    'outcome scores of the others, its rows of plan_signature, and the scores as reports of its '
-    'owner.';
-
 CREATE FUNCTION mnemo._may_merge(
     p_record mnemo.memory,
     p_now timestamptz
@@ -18925,6 +18864,7 @@ CREATE FUNCTION mnemo._lock_same(
 RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, mnemo, pg_temp
+SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
 SET jit = off
 AS $fn$
@@ -18944,6 +18884,142 @@ $fn$;
 COMMENT ON FUNCTION mnemo._lock_same(mnemo._plan_claim[]) IS
     'Locks the records that are the same plan as those claimed, in the order of all writers.';
 
+-- part: 642_store_merges.sql
+-- All that were merged by one call are written by one statement a table: to start one on a table with
+-- many checks costs more than a row does.
+
+CREATE TYPE mnemo._plan_merge AS (
+    before mnemo.memory,
+    after mnemo.memory,
+    observed double precision[]
+);
+COMMENT ON TYPE mnemo._plan_merge IS
+    'A plan before and after others were merged into it, and the outcome scores of the others.';
+
+CREATE FUNCTION mnemo._next_version(
+    p_merge mnemo._plan_merge
+)
+RETURNS mnemo._plan_merge
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_before mnemo.memory := p_merge.before;
+    v_after mnemo.memory := p_merge.after;
+BEGIN
+    v_after.version := v_before.version + 1;
+    -- The very same plan once more is no other version worth keeping.
+    IF (v_after.tags, v_after.source_id, v_after.thread_id, mnemo._words(v_after))
+       IS DISTINCT FROM
+       (v_before.tags, v_before.source_id, v_before.thread_id, mnemo._words(v_before))
+    THEN
+        v_after.prev_version_id := mnemo._keep_version(
+            v_before, v_before.origin_org_id, v_before.agent_id);
+    END IF;
+    v_after.updated_at := now();
+    v_after.content_hash := mnemo._content_hash(v_after);
+    p_merge.after := v_after;
+    RETURN p_merge;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._next_version(mnemo._plan_merge) IS
+    'A merged plan as it is to be written; what it said before is written as an archived version '
+    'where it differs.';
+
+CREATE FUNCTION mnemo._write_merged_events(
+    p_merges mnemo._plan_merge[]
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+-- JSON takes a number's digits from this setting.
+SET extra_float_digits = 1
+AS $fn$
+BEGIN
+    INSERT INTO mnemo.event (
+        org_id, id, agent_id, event_type, memory_org_id, memory_id, actor_org_id, actor_agent_id,
+        happened_at, content_hash, changes
+    )
+    SELECT (u.after).origin_org_id, mnemo._next_event_id((u.after).org_id, (u.after).id),
+           (u.after).agent_id, 'plan_merged', (u.after).org_id, (u.after).id,
+           (u.after).origin_org_id, (u.after).agent_id, now(), (u.after).content_hash,
+           mnemo._bound_changes(u.before, u.after)
+           || jsonb_build_object('observed', to_jsonb(u.observed))
+      FROM unnest(p_merges) AS u;
+    PERFORM mnemo._seal_owners(
+               array_agg((u.after).origin_org_id), array_agg((u.after).agent_id))
+       FROM unnest(p_merges) AS u;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._write_merged_events(mnemo._plan_merge[]) IS
+    'Writes the event plan_merged of each plan, with the outcome scores of those merged into it.';
+
+CREATE FUNCTION mnemo._update_plans(
+    p_records mnemo.memory[]
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+-- A plan that was made while the table was small would read all of it later.
+SET plan_cache_mode = force_custom_plan
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+BEGIN
+    UPDATE mnemo.memory AS m
+       SET content = r.content, importance = r.importance, tags = r.tags, metadata = r.metadata,
+           source_id = r.source_id, thread_id = r.thread_id, version = r.version,
+           prev_version_id = r.prev_version_id, created_at = r.created_at,
+           updated_at = r.updated_at, expires_at = r.expires_at, content_hash = r.content_hash
+      FROM unnest(p_records) AS r
+     WHERE m.org_id = r.org_id AND m.id = r.id;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._update_plans(mnemo.memory[]) IS
+    'Writes what merging changes of records.';
+
+CREATE FUNCTION mnemo._store_merges(
+    p_merges mnemo._plan_merge[]
+)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+AS $fn$
+DECLARE
+    v_merges mnemo._plan_merge[] := ARRAY(SELECT mnemo._next_version(u) FROM unnest(p_merges) AS u);
+    v_merge mnemo._plan_merge;
+BEGIN
+    PERFORM mnemo._update_plans(ARRAY(SELECT u.after FROM unnest(v_merges) AS u));
+    PERFORM mnemo._write_merged_events(v_merges);
+    PERFORM mnemo._drop_embeddings(e.org_id, e.ids)
+       FROM (
+        SELECT (u.after).org_id AS org_id, array_agg((u.after).id) AS ids
+          FROM unnest(v_merges) AS u
+         WHERE (u.after).content <> (u.before).content
+         GROUP BY 1
+      ) AS e;
+    PERFORM mnemo._report_merges(v_merges);
+    FOREACH v_merge IN ARRAY v_merges LOOP
+        IF (v_merge.after).metadata <> (v_merge.before).metadata THEN
+            -- It said something about other chunks, or another time.
+            DELETE FROM mnemo.plan_check AS c
+             WHERE c.org_id = (v_merge.after).org_id AND c.plan_id = (v_merge.after).id;
+        END IF;
+        IF (v_merge.after).scope = 'shared' THEN
+            DELETE FROM mnemo.plan_signature AS s
+             WHERE s.org_id = (v_merge.after).org_id AND s.plan_id = (v_merge.after).id
+               AND s.grantee_agent_id IS NOT NULL;
+            PERFORM mnemo._index_plan((v_merge.after).org_id, (v_merge.after).id);
+        END IF;
+    END LOOP;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._store_merges(mnemo._plan_merge[]) IS
+    'Writes plans whose records the caller has locked after others were merged into them: what they '
+    'said before as an archived version where it differs, the records, the events plan_merged with '
+    'the outcome scores of the others, their rows of plan_signature, and the scores as reports of '
+    'their owners.';
+
 -- part: 643_merge_batch.sql
 CREATE FUNCTION mnemo._rejoin_identities(
     p_claims mnemo._plan_claim[]
@@ -18951,16 +19027,18 @@ CREATE FUNCTION mnemo._rejoin_identities(
 RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, mnemo, pg_temp
+SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
 SET jit = off
 AS $fn$
+DECLARE
+    v_changed record;
 BEGIN
-    UPDATE mnemo.plan_identity AS i
-       SET plan_ids = n.ids
-      FROM (
-        SELECT k.org_id, k.digest, array_agg(DISTINCT k.id) AS ids
+    -- Mostly none has changed. Row by row, for a join could read the whole table.
+    FOR v_changed IN
+        SELECT k.org_id, k.digest, array_agg(DISTINCT m.id) AS ids
           FROM (
-            SELECT p.org_id, p.digest, unnest(p.plan_ids || (c.record).id) AS id
+            SELECT p.org_id, p.digest, p.plan_ids, unnest(p.plan_ids || (c.record).id) AS id
               FROM unnest(p_claims) AS c
               CROSS JOIN LATERAL (
                 SELECT h.*
@@ -18976,9 +19054,13 @@ BEGIN
              WHERE m.org_id = k.org_id AND m.id = k.id AND mnemo._is_live(m, '-infinity')
             OFFSET 0
           ) AS m
-         GROUP BY k.org_id, k.digest
-      ) AS n
-     WHERE i.org_id = n.org_id AND i.digest = n.digest AND i.plan_ids <> n.ids;
+         GROUP BY k.org_id, k.digest, k.plan_ids
+        HAVING array_agg(DISTINCT m.id) <> k.plan_ids
+    LOOP
+        UPDATE mnemo.plan_identity AS i
+           SET plan_ids = v_changed.ids
+         WHERE i.org_id = v_changed.org_id AND i.digest = v_changed.digest;
+    END LOOP;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._rejoin_identities(mnemo._plan_claim[]) IS
@@ -18990,6 +19072,7 @@ CREATE FUNCTION mnemo._same_plans(
 RETURNS TABLE (records mnemo.memory[], held mnemo.memory, stale boolean)
 LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 100
 SET search_path = pg_catalog, mnemo, pg_temp
+SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
 SET jit = off
 AS $fn$
@@ -19047,9 +19130,9 @@ DECLARE
     v_after mnemo.memory;
     v_stale boolean;
     v_observed double precision[];
+    v_merges mnemo._plan_merge[] := '{}';
     v_new mnemo.memory[];
-    v_folded mnemo.memory[] := '{}';
-    v_scores jsonb[] := '{}';
+    v_folded mnemo._plan_merge[] := '{}';
 BEGIN
     merged_ids := '{}';
     into_ids := '{}';
@@ -19075,28 +19158,28 @@ BEGIN
             v_stale := false;
         END LOOP;
         IF v_before.id IS NOT NULL THEN
-            PERFORM mnemo._store_merge(v_before, v_after, v_observed);
+            v_merges := array_append(v_merges,
+                ROW(v_before, v_after, v_observed)::mnemo._plan_merge);
         ELSIF v_observed = '{}' THEN
             v_new := array_append(v_new, v_after);
         ELSE
             v_after.content_hash := mnemo._content_hash(v_after);
             v_new := array_append(v_new, v_after);
-            v_folded := array_append(v_folded, v_after);
-            v_scores := array_append(v_scores, to_jsonb(v_observed));
+            v_folded := array_append(v_folded,
+                ROW(v_after, v_after, v_observed)::mnemo._plan_merge);
         END IF;
     END LOOP;
+    IF cardinality(v_merges) > 0 THEN
+        PERFORM mnemo._store_merges(v_merges);
+    END IF;
     IF cardinality(v_new) > 0 THEN
         PERFORM mnemo._write_memories(v_new, 'plan_write');
         PERFORM mnemo._index_new_plans(v_new);
     END IF;
-    FOR v_number IN 1 .. cardinality(v_folded) LOOP
-        v_record := v_folded[v_number];
-        PERFORM mnemo._write_event(v_record, 'plan_merged', v_record.origin_org_id,
-            v_record.agent_id, jsonb_build_object('observed', v_scores[v_number]));
-        PERFORM mnemo._report_merge(v_record, ARRAY(
-            SELECT s.score::double precision
-              FROM jsonb_array_elements_text(v_scores[v_number]) AS s(score)));
-    END LOOP;
+    IF cardinality(v_folded) > 0 THEN
+        PERFORM mnemo._write_merged_events(v_folded);
+        PERFORM mnemo._report_merges(v_folded);
+    END IF;
     PERFORM mnemo._rejoin_identities(p_claims);
     -- A key that this call has claimed is that of the plan which took the new one in.
     UPDATE mnemo.idempotency AS i
@@ -20297,42 +20380,44 @@ SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
 SET jit = off
 AS $fn$
-DECLARE
-    v_plan record;
 BEGIN
-    SELECT m.origin_org_id, mnemo._observation(m.importance) + coalesce(f.score_sum, 0) AS total,
-           1 + coalesce(f.agents, 0) AS observations, d.standing, d.endurance, m.importance,
-           m.created_at, m.expires_at
-      INTO v_plan
-      FROM mnemo.memory AS m
-      LEFT JOIN mnemo.plan_fare AS f
-        ON f.org_id = m.org_id AND f.plan_id = m.id AND f.reporter_org_id = m.origin_org_id
-      CROSS JOIN LATERAL mnemo._derived_standing(m) AS d
-     WHERE m.org_id = p_org_id AND m.id = p_plan_id;
-    UPDATE mnemo.plan_signature AS s
-       SET standing = v_plan.standing, endurance = v_plan.endurance,
-           outcome_score = v_plan.importance, created_at = v_plan.created_at,
-           -- A grant's row ends with the grant, see _index_plan.
-           expires_at = CASE WHEN s.grantee_agent_id IS NULL THEN v_plan.expires_at
-               ELSE s.expires_at END
-     WHERE s.org_id = p_org_id AND s.plan_id = p_plan_id
-       AND NOT (s.standing = v_plan.standing AND s.endurance = v_plan.endurance
-                AND s.outcome_score = v_plan.importance AND s.created_at = v_plan.created_at
-                AND (s.grantee_agent_id IS NOT NULL
-                     OR s.expires_at IS NOT DISTINCT FROM v_plan.expires_at));
+    WITH plan AS MATERIALIZED (
+        SELECT m.origin_org_id,
+               mnemo._observation(m.importance) + coalesce(f.score_sum, 0) AS total,
+               1 + coalesce(f.agents, 0) AS observations, d.standing, d.endurance, m.importance,
+               m.created_at, m.expires_at
+          FROM mnemo.memory AS m
+          LEFT JOIN mnemo.plan_fare AS f
+            ON f.org_id = m.org_id AND f.plan_id = m.id AND f.reporter_org_id = m.origin_org_id
+          CROSS JOIN LATERAL mnemo._derived_standing(m) AS d
+         WHERE m.org_id = p_org_id AND m.id = p_plan_id
+    ), settled AS (
+        UPDATE mnemo.plan_signature AS s
+           SET standing = p.standing, endurance = p.endurance, outcome_score = p.importance,
+               created_at = p.created_at,
+               -- A grant's row ends with the grant, see _index_plan.
+               expires_at = CASE WHEN s.grantee_agent_id IS NULL THEN p.expires_at
+                   ELSE s.expires_at END
+          FROM plan AS p
+         WHERE s.org_id = p_org_id AND s.plan_id = p_plan_id
+           AND NOT (s.standing = p.standing AND s.endurance = p.endurance
+                    AND s.outcome_score = p.importance AND s.created_at = p.created_at
+                    AND (s.grantee_agent_id IS NOT NULL
+                         OR s.expires_at IS NOT DISTINCT FROM p.expires_at))
+    )
     UPDATE mnemo.plan_fare AS f
        SET standing = n.standing, digest = n.digest
       FROM (
         SELECT g.reporter_org_id,
-               CASE WHEN g.reporter_org_id = v_plan.origin_org_id THEN v_plan.standing
-               ELSE mnemo._wilson(
-                   v_plan.total + g.score_sum, v_plan.observations + g.agents) END AS standing,
-               CASE WHEN g.reporter_org_id <> v_plan.origin_org_id THEN (
+               CASE WHEN g.reporter_org_id = p.origin_org_id THEN p.standing
+               ELSE mnemo._wilson(p.total + g.score_sum, p.observations + g.agents) END AS standing,
+               CASE WHEN g.reporter_org_id <> p.origin_org_id THEN (
                    SELECT s.digest
                      FROM mnemo.plan_signature AS s
                     WHERE s.org_id = p_org_id AND s.plan_id = p_plan_id
                       AND s.grantee_agent_id IS NULL) END AS digest
-          FROM mnemo.plan_fare AS g
+          FROM plan AS p
+          CROSS JOIN mnemo.plan_fare AS g
          WHERE g.org_id = p_org_id AND g.plan_id = p_plan_id
       ) AS n
      WHERE f.org_id = p_org_id AND f.plan_id = p_plan_id
@@ -20688,31 +20773,45 @@ COMMENT ON FUNCTION mnemo._write_report(
     'Writes a report about a plan that _require_plan gave, with its event, and sums it up unless '
     'another transaction is just doing that.';
 
-CREATE FUNCTION mnemo._report_merge(
-    p_plan mnemo.memory,
-    p_observed double precision[]
+CREATE FUNCTION mnemo._report_merges(
+    p_merges mnemo._plan_merge[]
 )
 RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, mnemo, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET jit = off
 AS $fn$
+DECLARE
+    v_ids uuid[] := ARRAY(SELECT mnemo._new_id() FROM unnest(p_merges));
+    v_number integer := 0;
+    v_merge mnemo._plan_merge;
 BEGIN
-    IF mnemo._is_failure(p_plan) THEN
-        RETURN;
-    END IF;
     INSERT INTO mnemo.plan_report (
         org_id, plan_id, id, reporter_org_id, reporter_agent_id, success, score, reported_at,
         counts, folded
     )
-    SELECT p_plan.org_id, p_plan.id, mnemo._new_id(), p_plan.origin_org_id, p_plan.agent_id, true,
-           o.score, now(), true, false
-      FROM unnest(p_observed) AS o(score);
-    PERFORM mnemo._fold_reports(p_plan.org_id, p_plan.id, NULL);
+    SELECT (u.after).org_id, (u.after).id,
+           CASE WHEN cardinality(u.observed) = 1 THEN v_ids[u.place] ELSE mnemo._new_id() END,
+           (u.after).origin_org_id, (u.after).agent_id, true, o.score, now(), true,
+           cardinality(u.observed) = 1
+      FROM unnest(p_merges) WITH ORDINALITY AS u(before, after, observed, place)
+      CROSS JOIN LATERAL unnest(u.observed) AS o(score)
+     WHERE NOT mnemo._is_failure(u.after);
+    FOREACH v_merge IN ARRAY p_merges LOOP
+        v_number := v_number + 1;
+        IF mnemo._is_failure(v_merge.after) THEN
+            PERFORM mnemo._settle_plan((v_merge.after).org_id, (v_merge.after).id);
+        ELSE
+            PERFORM mnemo._fold_reports((v_merge.after).org_id, (v_merge.after).id,
+                CASE WHEN cardinality(v_merge.observed) = 1 THEN v_ids[v_number] END);
+        END IF;
+    END LOOP;
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._report_merge(mnemo.memory, double precision[]) IS
-    'Counts outcome scores with which a plan was remembered again as reports of its owner, and '
-    'settles it; the caller has its record locked.';
+COMMENT ON FUNCTION mnemo._report_merges(mnemo._plan_merge[]) IS
+    'Counts the outcome scores with which plans, but for failures, were remembered again as reports '
+    'of their owners, and settles them; the caller has their records locked.';
 
 -- part: 662_plan_outcomes.sql
 CREATE FUNCTION mnemo.record_plan_outcome(

@@ -82,67 +82,6 @@ COMMENT ON FUNCTION mnemo._merged(mnemo.memory, mnemo.memory, boolean) IS
     'the better outcome, on a tie, or where the held one is stale, of the new one; the tags of both, the new ones first, 100 at most '
     'beside the reserved one; the later end. Its id, owner, scope and version stay.';
 
-CREATE FUNCTION mnemo._store_merge(
-    p_before mnemo.memory,
-    p_after mnemo.memory,
-    p_observed double precision[]
-)
-RETURNS void
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, mnemo, pg_temp
--- JSON takes a number's digits from this setting.
-SET extra_float_digits = 1
-AS $fn$
-BEGIN
-    p_after.version := p_before.version + 1;
-    -- The very same plan once more is no other version worth keeping.
-    IF (p_after.tags, p_after.source_id, p_after.thread_id, mnemo._words(p_after))
-       IS DISTINCT FROM
-       (p_before.tags, p_before.source_id, p_before.thread_id, mnemo._words(p_before))
-    THEN
-        p_after.prev_version_id := mnemo._keep_version(
-            p_before, p_before.origin_org_id, p_before.agent_id);
-    END IF;
-    p_after.updated_at := now();
-    p_after.content_hash := mnemo._content_hash(p_after);
-    UPDATE mnemo.memory AS m
-       SET content = p_after.content, importance = p_after.importance, tags = p_after.tags,
-           metadata = p_after.metadata, source_id = p_after.source_id,
-           thread_id = p_after.thread_id, version = p_after.version,
-           prev_version_id = p_after.prev_version_id, created_at = p_after.created_at,
-           updated_at = p_after.updated_at, expires_at = p_after.expires_at,
-           content_hash = p_after.content_hash
-     WHERE m.org_id = p_before.org_id AND m.id = p_before.id;
-    PERFORM mnemo._write_event(p_after, 'plan_merged', p_after.origin_org_id, p_after.agent_id,
-        mnemo._bound_changes(p_before, p_after)
-        || jsonb_build_object('observed', to_jsonb(p_observed)));
-    IF p_after.metadata <> p_before.metadata THEN
-        -- It said something about other chunks, or another time.
-        DELETE FROM mnemo.plan_check AS c
-         WHERE c.org_id = p_after.org_id AND c.plan_id = p_after.id;
-    END IF;
-    IF p_after.content <> p_before.content THEN
-        PERFORM mnemo._drop_embeddings(p_after.org_id, ARRAY[p_after.id]);
-    END IF;
-    IF mnemo._is_failure(p_after) THEN
-        PERFORM mnemo._settle_plan(p_after.org_id, p_after.id);
-    ELSE
-        PERFORM mnemo._report_merge(p_after, p_observed);
-    END IF;
-    IF p_after.scope = 'shared' THEN
-        DELETE FROM mnemo.plan_signature AS s
-         WHERE s.org_id = p_before.org_id AND s.plan_id = p_before.id
-           AND s.grantee_agent_id IS NOT NULL;
-        PERFORM mnemo._index_plan(p_after.org_id, p_after.id);
-    END IF;
-END
-$fn$;
-COMMENT ON FUNCTION mnemo._store_merge(mnemo.memory, mnemo.memory, double precision[]) IS
-    'Writes a plan whose record the caller has locked after others were merged into it: what it '
-    'said before as an archived version where it differs, the record, the event plan_merged with the '
-    'outcome scores of the others, its rows of plan_signature, and the scores as reports of its '
-    'owner.';
-
 CREATE FUNCTION mnemo._may_merge(
     p_record mnemo.memory,
     p_now timestamptz
@@ -160,6 +99,7 @@ CREATE FUNCTION mnemo._lock_same(
 RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, mnemo, pg_temp
+SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
 SET jit = off
 AS $fn$

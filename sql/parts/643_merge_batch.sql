@@ -4,16 +4,18 @@ CREATE FUNCTION mnemo._rejoin_identities(
 RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, mnemo, pg_temp
+SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
 SET jit = off
 AS $fn$
+DECLARE
+    v_changed record;
 BEGIN
-    UPDATE mnemo.plan_identity AS i
-       SET plan_ids = n.ids
-      FROM (
-        SELECT k.org_id, k.digest, array_agg(DISTINCT k.id) AS ids
+    -- Mostly none has changed. Row by row, for a join could read the whole table.
+    FOR v_changed IN
+        SELECT k.org_id, k.digest, array_agg(DISTINCT m.id) AS ids
           FROM (
-            SELECT p.org_id, p.digest, unnest(p.plan_ids || (c.record).id) AS id
+            SELECT p.org_id, p.digest, p.plan_ids, unnest(p.plan_ids || (c.record).id) AS id
               FROM unnest(p_claims) AS c
               CROSS JOIN LATERAL (
                 SELECT h.*
@@ -29,9 +31,13 @@ BEGIN
              WHERE m.org_id = k.org_id AND m.id = k.id AND mnemo._is_live(m, '-infinity')
             OFFSET 0
           ) AS m
-         GROUP BY k.org_id, k.digest
-      ) AS n
-     WHERE i.org_id = n.org_id AND i.digest = n.digest AND i.plan_ids <> n.ids;
+         GROUP BY k.org_id, k.digest, k.plan_ids
+        HAVING array_agg(DISTINCT m.id) <> k.plan_ids
+    LOOP
+        UPDATE mnemo.plan_identity AS i
+           SET plan_ids = v_changed.ids
+         WHERE i.org_id = v_changed.org_id AND i.digest = v_changed.digest;
+    END LOOP;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._rejoin_identities(mnemo._plan_claim[]) IS
@@ -43,6 +49,7 @@ CREATE FUNCTION mnemo._same_plans(
 RETURNS TABLE (records mnemo.memory[], held mnemo.memory, stale boolean)
 LANGUAGE plpgsql STABLE PARALLEL SAFE ROWS 100
 SET search_path = pg_catalog, mnemo, pg_temp
+SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
 SET jit = off
 AS $fn$
@@ -100,9 +107,9 @@ DECLARE
     v_after mnemo.memory;
     v_stale boolean;
     v_observed double precision[];
+    v_merges mnemo._plan_merge[] := '{}';
     v_new mnemo.memory[];
-    v_folded mnemo.memory[] := '{}';
-    v_scores jsonb[] := '{}';
+    v_folded mnemo._plan_merge[] := '{}';
 BEGIN
     merged_ids := '{}';
     into_ids := '{}';
@@ -128,28 +135,28 @@ BEGIN
             v_stale := false;
         END LOOP;
         IF v_before.id IS NOT NULL THEN
-            PERFORM mnemo._store_merge(v_before, v_after, v_observed);
+            v_merges := array_append(v_merges,
+                ROW(v_before, v_after, v_observed)::mnemo._plan_merge);
         ELSIF v_observed = '{}' THEN
             v_new := array_append(v_new, v_after);
         ELSE
             v_after.content_hash := mnemo._content_hash(v_after);
             v_new := array_append(v_new, v_after);
-            v_folded := array_append(v_folded, v_after);
-            v_scores := array_append(v_scores, to_jsonb(v_observed));
+            v_folded := array_append(v_folded,
+                ROW(v_after, v_after, v_observed)::mnemo._plan_merge);
         END IF;
     END LOOP;
+    IF cardinality(v_merges) > 0 THEN
+        PERFORM mnemo._store_merges(v_merges);
+    END IF;
     IF cardinality(v_new) > 0 THEN
         PERFORM mnemo._write_memories(v_new, 'plan_write');
         PERFORM mnemo._index_new_plans(v_new);
     END IF;
-    FOR v_number IN 1 .. cardinality(v_folded) LOOP
-        v_record := v_folded[v_number];
-        PERFORM mnemo._write_event(v_record, 'plan_merged', v_record.origin_org_id,
-            v_record.agent_id, jsonb_build_object('observed', v_scores[v_number]));
-        PERFORM mnemo._report_merge(v_record, ARRAY(
-            SELECT s.score::double precision
-              FROM jsonb_array_elements_text(v_scores[v_number]) AS s(score)));
-    END LOOP;
+    IF cardinality(v_folded) > 0 THEN
+        PERFORM mnemo._write_merged_events(v_folded);
+        PERFORM mnemo._report_merges(v_folded);
+    END IF;
     PERFORM mnemo._rejoin_identities(p_claims);
     -- A key that this call has claimed is that of the plan which took the new one in.
     UPDATE mnemo.idempotency AS i

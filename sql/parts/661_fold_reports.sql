@@ -11,42 +11,44 @@ SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
 SET jit = off
 AS $fn$
-DECLARE
-    v_plan record;
 BEGIN
-    SELECT m.origin_org_id, mnemo._observation(m.importance) + coalesce(f.score_sum, 0) AS total,
-           1 + coalesce(f.agents, 0) AS observations, d.standing, d.endurance, m.importance,
-           m.created_at, m.expires_at
-      INTO v_plan
-      FROM mnemo.memory AS m
-      LEFT JOIN mnemo.plan_fare AS f
-        ON f.org_id = m.org_id AND f.plan_id = m.id AND f.reporter_org_id = m.origin_org_id
-      CROSS JOIN LATERAL mnemo._derived_standing(m) AS d
-     WHERE m.org_id = p_org_id AND m.id = p_plan_id;
-    UPDATE mnemo.plan_signature AS s
-       SET standing = v_plan.standing, endurance = v_plan.endurance,
-           outcome_score = v_plan.importance, created_at = v_plan.created_at,
-           -- A grant's row ends with the grant, see _index_plan.
-           expires_at = CASE WHEN s.grantee_agent_id IS NULL THEN v_plan.expires_at
-               ELSE s.expires_at END
-     WHERE s.org_id = p_org_id AND s.plan_id = p_plan_id
-       AND NOT (s.standing = v_plan.standing AND s.endurance = v_plan.endurance
-                AND s.outcome_score = v_plan.importance AND s.created_at = v_plan.created_at
-                AND (s.grantee_agent_id IS NOT NULL
-                     OR s.expires_at IS NOT DISTINCT FROM v_plan.expires_at));
+    WITH plan AS MATERIALIZED (
+        SELECT m.origin_org_id,
+               mnemo._observation(m.importance) + coalesce(f.score_sum, 0) AS total,
+               1 + coalesce(f.agents, 0) AS observations, d.standing, d.endurance, m.importance,
+               m.created_at, m.expires_at
+          FROM mnemo.memory AS m
+          LEFT JOIN mnemo.plan_fare AS f
+            ON f.org_id = m.org_id AND f.plan_id = m.id AND f.reporter_org_id = m.origin_org_id
+          CROSS JOIN LATERAL mnemo._derived_standing(m) AS d
+         WHERE m.org_id = p_org_id AND m.id = p_plan_id
+    ), settled AS (
+        UPDATE mnemo.plan_signature AS s
+           SET standing = p.standing, endurance = p.endurance, outcome_score = p.importance,
+               created_at = p.created_at,
+               -- A grant's row ends with the grant, see _index_plan.
+               expires_at = CASE WHEN s.grantee_agent_id IS NULL THEN p.expires_at
+                   ELSE s.expires_at END
+          FROM plan AS p
+         WHERE s.org_id = p_org_id AND s.plan_id = p_plan_id
+           AND NOT (s.standing = p.standing AND s.endurance = p.endurance
+                    AND s.outcome_score = p.importance AND s.created_at = p.created_at
+                    AND (s.grantee_agent_id IS NOT NULL
+                         OR s.expires_at IS NOT DISTINCT FROM p.expires_at))
+    )
     UPDATE mnemo.plan_fare AS f
        SET standing = n.standing, digest = n.digest
       FROM (
         SELECT g.reporter_org_id,
-               CASE WHEN g.reporter_org_id = v_plan.origin_org_id THEN v_plan.standing
-               ELSE mnemo._wilson(
-                   v_plan.total + g.score_sum, v_plan.observations + g.agents) END AS standing,
-               CASE WHEN g.reporter_org_id <> v_plan.origin_org_id THEN (
+               CASE WHEN g.reporter_org_id = p.origin_org_id THEN p.standing
+               ELSE mnemo._wilson(p.total + g.score_sum, p.observations + g.agents) END AS standing,
+               CASE WHEN g.reporter_org_id <> p.origin_org_id THEN (
                    SELECT s.digest
                      FROM mnemo.plan_signature AS s
                     WHERE s.org_id = p_org_id AND s.plan_id = p_plan_id
                       AND s.grantee_agent_id IS NULL) END AS digest
-          FROM mnemo.plan_fare AS g
+          FROM plan AS p
+          CROSS JOIN mnemo.plan_fare AS g
          WHERE g.org_id = p_org_id AND g.plan_id = p_plan_id
       ) AS n
      WHERE f.org_id = p_org_id AND f.plan_id = p_plan_id

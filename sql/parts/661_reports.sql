@@ -157,28 +157,42 @@ COMMENT ON FUNCTION mnemo._write_report(
     'Writes a report about a plan that _require_plan gave, with its event, and sums it up unless '
     'another transaction is just doing that.';
 
-CREATE FUNCTION mnemo._report_merge(
-    p_plan mnemo.memory,
-    p_observed double precision[]
+CREATE FUNCTION mnemo._report_merges(
+    p_merges mnemo._plan_merge[]
 )
 RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, mnemo, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET jit = off
 AS $fn$
+DECLARE
+    v_ids uuid[] := ARRAY(SELECT mnemo._new_id() FROM unnest(p_merges));
+    v_number integer := 0;
+    v_merge mnemo._plan_merge;
 BEGIN
-    IF mnemo._is_failure(p_plan) THEN
-        RETURN;
-    END IF;
     INSERT INTO mnemo.plan_report (
         org_id, plan_id, id, reporter_org_id, reporter_agent_id, success, score, reported_at,
         counts, folded
     )
-    SELECT p_plan.org_id, p_plan.id, mnemo._new_id(), p_plan.origin_org_id, p_plan.agent_id, true,
-           o.score, now(), true, false
-      FROM unnest(p_observed) AS o(score);
-    PERFORM mnemo._fold_reports(p_plan.org_id, p_plan.id, NULL);
+    SELECT (u.after).org_id, (u.after).id,
+           CASE WHEN cardinality(u.observed) = 1 THEN v_ids[u.place] ELSE mnemo._new_id() END,
+           (u.after).origin_org_id, (u.after).agent_id, true, o.score, now(), true,
+           cardinality(u.observed) = 1
+      FROM unnest(p_merges) WITH ORDINALITY AS u(before, after, observed, place)
+      CROSS JOIN LATERAL unnest(u.observed) AS o(score)
+     WHERE NOT mnemo._is_failure(u.after);
+    FOREACH v_merge IN ARRAY p_merges LOOP
+        v_number := v_number + 1;
+        IF mnemo._is_failure(v_merge.after) THEN
+            PERFORM mnemo._settle_plan((v_merge.after).org_id, (v_merge.after).id);
+        ELSE
+            PERFORM mnemo._fold_reports((v_merge.after).org_id, (v_merge.after).id,
+                CASE WHEN cardinality(v_merge.observed) = 1 THEN v_ids[v_number] END);
+        END IF;
+    END LOOP;
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._report_merge(mnemo.memory, double precision[]) IS
-    'Counts outcome scores with which a plan was remembered again as reports of its owner, and '
-    'settles it; the caller has its record locked.';
+COMMENT ON FUNCTION mnemo._report_merges(mnemo._plan_merge[]) IS
+    'Counts the outcome scores with which plans, but for failures, were remembered again as reports '
+    'of their owners, and settles them; the caller has their records locked.';

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, LiteralString, cast
 from uuid import UUID
 
 import psycopg
@@ -465,3 +465,34 @@ def test_duplicates_cost_a_look_a_plan(db: psycopg.Connection) -> None:
     blocks()
     assert blocks() <= alone * 1.5 + 100
     assert alone < 60 * 150
+
+
+def test_a_merge_reads_the_plans_that_it_is_about(db: psycopg.Connection) -> None:
+    """However many others there are, and whatever the planner knows of them."""
+    make = (
+        "SELECT count(*) FROM mnemo.remember_plans((SELECT jsonb_agg(jsonb_build_object("
+        "'query', 'where is ' || md5(n::text), 'steps', '[]'::jsonb, 'chunk_ids', '[]'::jsonb,"
+        " 'outcome_score', 0.9, 'agent_id', 'ana', 'org_id', 'acme'))"
+        " FROM generate_series(%s::integer, %s) AS n))"
+    )
+    for _ in range(7):
+        remember(db)
+    db.execute(make, [1, 500])
+    db.execute("ANALYZE mnemo.plan_identity")
+
+    def read(statement: str, parameters: list[Any]) -> int:
+        with db.transaction():
+            before = counted()
+            db.execute(cast(LiteralString, statement), parameters)
+            return counted() - before
+
+    def counted() -> int:
+        query = (
+            "SELECT sum(coalesce(idx_tup_fetch, 0) + seq_tup_read) FROM pg_stat_xact_user_tables"
+            " WHERE relname IN ('plan_identity', 'memory', 'plan_report', 'plan_fare')"
+        )
+        return int(scalar(db, query))
+
+    again = "SELECT FROM mnemo.remember_plan(%s, ARRAY['a'], '{}', 0.8, 'ana', 'private', 'acme')"
+    assert 0 < read(again, [QUERY]) <= 40
+    assert read(make, [1, 20]) <= 20 * 40
