@@ -91,6 +91,37 @@ BEGIN ATOMIC
 END;
 COMMENT ON FUNCTION mnemo._plan_owners() IS 'The agents that own plans, global ones included.';
 
+CREATE FUNCTION mnemo._more_plans(
+    p_org_id text,
+    p_agent_id text,
+    p_most bigint
+)
+RETURNS boolean
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, mnemo, pg_temp
+-- The index of an agent where one is given.
+SET plan_cache_mode = force_custom_plan
+SET enable_seqscan = off
+SET jit = off
+AS $fn$
+BEGIN
+    RETURN (
+        SELECT count(*)
+          FROM (
+            SELECT
+              FROM mnemo.memory AS m
+             WHERE m.org_id IN (p_org_id, '*') AND m.origin_org_id = p_org_id
+               AND (p_agent_id IS NULL OR m.agent_id = p_agent_id)
+               AND m.deleted_at IS NULL AND m.tags @> ARRAY['__experience_plan__']
+             LIMIT p_most + 1
+          ) AS p
+    ) > p_most;
+END
+$fn$;
+COMMENT ON FUNCTION mnemo._more_plans(text, text, bigint) IS
+    'Whether an agent (NULL: an organisation) has over p_most plans and failures together, those '
+    'that have expired too: by an index alone, so that a sweep with nothing to evict costs little.';
+
 CREATE FUNCTION mnemo._surplus_plans(
     p_org_id text,
     p_agent_id text,
@@ -101,13 +132,14 @@ CREATE FUNCTION mnemo._surplus_plans(
 RETURNS mnemo._record_key[]
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, mnemo, pg_temp
+SET plan_cache_mode = force_custom_plan
 SET enable_seqscan = off
 SET jit = off
 AS $fn$
 DECLARE
     v_threshold double precision := mnemo._retire_threshold(p_org_id);
 BEGIN
-    IF p_most = 'none' THEN
+    IF p_most = 'none' OR NOT mnemo._more_plans(p_org_id, p_agent_id, p_most::bigint) THEN
         RETURN '{}';
     END IF;
     RETURN ARRAY(

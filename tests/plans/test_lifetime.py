@@ -134,6 +134,19 @@ def test_caps_count_each_owner_and_the_organisation(db: psycopg.Connection) -> N
     assert held(db) == {mine[2], bens[1], others[2]}
 
 
+def test_a_sweep_with_nothing_to_evict_looks_at_no_plan(db: psycopg.Connection) -> None:
+    """It counts them, by an index: else each sweep would read every plan."""
+    for number in range(4):
+        plan(db, f"question {number}", agent_id="ben" if number else "ana")
+    read = "SELECT pg_stat_get_xact_numscans('mnemo.plan_signature_pkey'::regclass)"
+    with db.transaction():
+        for most, gone, looks in ((3, 0, False), (2, 1, True), (2, 0, False)):
+            value(db, "configure", name="max_plans_per_agent", value=str(most), org_id=HOME)
+            before = scalar(db, read)
+            assert scalar(db, "SELECT mnemo._sweep_surplus(100, now())") == gone
+            assert (scalar(db, read) > before) == looks
+
+
 def test_failures_are_counted_apart(db: psycopg.Connection) -> None:
     """They have no score: counted together, all of them would go before any plan."""
     plans = [plan(db, f"question {number}", scope="private") for number in range(3)]
