@@ -25613,7 +25613,8 @@ BEGIN
                            THEN t.earlier_word || '''s ' || t.word
                            WHEN mnemo._is_occasion(t.earlier, t.before, t.term)
                            THEN CASE WHEN t.earlier = 'at' THEN 'at the'
-                               WHEN t.before IN ('before', 'after', 'during') THEN t.before
+                               WHEN t.before IN ('before', 'after', 'during', 'to', 'at', 'from')
+                               THEN t.before
                                ELSE t.earlier END || ' ' || t.word
                            ELSE t.word END AS word
                       FROM (
@@ -27286,13 +27287,14 @@ CREATE FUNCTION mnemo._is_occasion(
 RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN coalesce(p_before IN ('before', 'after', 'during')
+    OR p_before IN ('to', 'at', 'from') AND p_word IN ('work', 'home')
     OR p_before IN ('the', 'a', 'an', 'my', 'our', 'his', 'her', 'their', 'this', 'that')
         AND (p_earlier IN ('before', 'after', 'during')
             OR p_earlier = 'at' AND p_word IN ('party', 'wedding', 'meeting', 'interview',
                 'conference', 'event', 'festival', 'ceremony', 'reception')), false);
 COMMENT ON FUNCTION mnemo._is_occasion(text, text, text) IS
-    'Whether the last of three words tells when and not what: before the meeting, after lunch, at '
-    'the party.';
+    'Whether the last of three words tells when or where and not what: before the meeting, after '
+    'lunch, at the party, to work.';
 
 CREATE FUNCTION mnemo._strangers(
     p_text text
@@ -27394,6 +27396,7 @@ BEGIN ATOMIC
           FROM unnest(CASE WHEN p_text COLLATE "C" ~ '[A-Z]' THEN mnemo._strangers(p_text) END)
                AS s(name)
           JOIN asked AS a ON a.word = s.name
+         WHERE NOT EXISTS (SELECT FROM token AS o WHERE o.word = ANY (mnemo._first_persons()))
       ) AS f
      GROUP BY f.place, f.word, f.strength, f.form;
 END;
@@ -27402,7 +27405,7 @@ COMMENT ON FUNCTION mnemo._question_terms(text) IS
     'word that asks for something; 1 a word of _conversation_words or of _function_pair, which '
     'does so only where there is no other; 0 a word of _weak_words, which never does. form: the '
     'word itself, another form of it or a related word; term: its hash. A name of _strangers asks '
-    'twice, the second time 4000 places on. factor: what a hit of it '
+    'twice where the user does not speak of himself, the second time 4000 places on. factor: what a hit of it '
     'counts in ranking (1 the word, 0.85 a form, 0.5 a related word). evidence: how far a hit '
     'shows that the record speaks of what the word asks for (1, 0.9, 0.72), 0.72 of that for a '
     'relation of somebody else, who need not be the user''s. The first word of a '

@@ -49,7 +49,8 @@ BEGIN
                            THEN t.earlier_word || '''s ' || t.word
                            WHEN mnemo._is_occasion(t.earlier, t.before, t.term)
                            THEN CASE WHEN t.earlier = 'at' THEN 'at the'
-                               WHEN t.before IN ('before', 'after', 'during') THEN t.before
+                               WHEN t.before IN ('before', 'after', 'during', 'to', 'at', 'from')
+                               THEN t.before
                                ELSE t.earlier END || ' ' || t.word
                            ELSE t.word END AS word
                       FROM (
