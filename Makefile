@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PYTEST_ARGS ?=
+# Files in the order of their names: the default, by their number of tests, keeps long ones for last.
+PYTEST = $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 ARGS ?=
 
 .PHONY: help demo test test-server test-core test-long bench bench-recall bench-retrieval bench-semantic bench-chain bench-outcomes bench-sources lint types check build dist stop clean
@@ -25,25 +27,30 @@ demo: $(VENV)/.installed ## Walk through the whole loop on a server of its own
 	$(BIN)/mnemo-pg demo
 
 test: $(VENV)/.installed ## Run the tests on PostgreSQL 18 (MNEMO_TEST_PG=15: on another version)
-	$(BIN)/python -m pytest -n 2 --dist loadfile $(PYTEST_ARGS)
+	$(PYTEST) $(PYTEST_ARGS)
 
-# What no server changes: the commands, the pages, the benchmark, hosts of the library.
+# What no server changes: how a release is made, the commands, clients, pools, pages, the benchmark,
+# hosts of the library.
+RELEASE := $(addprefix --ignore=tests/install/test_,build.py packaging.py release.py)
+
 test-server: $(VENV)/.servers ## Run those that a server's version can change (MNEMO_TEST_PG=15: which)
-	$(BIN)/python -m pytest -n 2 --dist loadfile $(addprefix --ignore=tests/,cli docs docker bench \
-		integrations) $(PYTEST_ARGS)
+	$(PYTEST) $(addprefix --ignore=tests/,cli client pools docs docker bench integrations) \
+		$(RELEASE) $(PYTEST_ARGS)
 
-# Installs, signatures, access, and what recall touches.
-CORE := tests/install tests/privileges tests/plans/test_explain.py \
+# Where a version between 15 and 18 may differ from both: installs, signatures, access to every
+# function, what recall touches.
+CORE := tests/install tests/plans/test_explain.py \
+	tests/privileges/test_matrix.py tests/privileges/test_restored.py \
+	tests/privileges/test_search_path.py \
 	tests/sql/test_catalog_rules.py tests/sql/test_signature.py tests/sql/test_hash.py \
 	tests/sql/test_experience.py tests/sql/test_plan_keys.py tests/sql/test_health.py \
-	--ignore tests/install/test_build.py --ignore tests/install/test_packaging.py \
-	--ignore tests/install/test_release.py
+	$(RELEASE)
 
 test-core: $(VENV)/.servers ## Run those that depend on the server (MNEMO_TEST_PG=16: its version)
-	$(BIN)/python -m pytest -n 2 --dist loadfile $(CORE) $(PYTEST_ARGS)
+	$(PYTEST) $(CORE) $(PYTEST_ARGS)
 
 test-long: $(VENV)/.installed ## Run the tests that take minutes: races, faults, large sizes
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m long $(PYTEST_ARGS)
+	$(PYTEST) -m long $(PYTEST_ARGS)
 
 bench: $(VENV)/.installed ## Measure plan matching (ARGS="--million": a million plans; "--help")
 	$(BIN)/python -m tests.bench $(ARGS)
