@@ -24669,7 +24669,8 @@ RETURN mnemo._relation_words() || string_to_array(
     ' mechanic member midwife nanny nurse optician painter pharmacist photographer'
     ' physiotherapist physio plumber postman principal professor psychologist receptionist'
     ' secretary solicitor stylist supervisor surgeon tailor teacher tenant therapist trainer'
-    ' tutor vet waiter waitress woman', ' ');
+    ' tutor vet waiter waitress woman mate buddy pal guy bloke lad neighbor teammate workmate'
+    ' stranger', ' ');
 COMMENT ON FUNCTION mnemo._role_words() IS
     'English words for people that she or he may refer back to: relations and occupations, folded.';
 
@@ -26109,6 +26110,7 @@ BEGIN
                 p_text, p_words[v_name.first_place:v_name.last_place])));
     END LOOP;
     IF v_partner IS NOT NULL AND NOT person AND mnemo._pronoun_of_partner(p_terms)
+        AND mnemo._strangers(p_text) = '{}'
         AND NOT entities @? 'strict $[*] ? (@.canonical != null)'
     THEN
         entities := jsonb_build_object('canonical', v_partner, 'surface', (
@@ -26540,7 +26542,7 @@ RETURN '{
     "hairline": "barber hair haircut hairdresser salon",
     "hairstyle": "barber hair haircut hairdresser salon",
     "hairstylist": "barber hair haircut hairdresser salon", "halal": "diet dietary eat food",
-    "halva": "allergic allergy sesame", "halvah": "allergic allergy sesame",
+    "half asleep": "", "halva": "allergic allergy sesame", "halvah": "allergic allergy sesame",
     "ham": "dinner eat food meal", "handhold": "boulder climb climbing",
     "handlebar": "bicycle bike cycling ride", "handset": "phone", "hang on": "",
     "hangboard": "boulder climb climbing", "hanker": "gift want wishlist",
@@ -26561,14 +26563,15 @@ RETURN '{
     "hunger": "dinner eat restaurant venue", "hungry": "dinner eat restaurant venue",
     "hurry up": "", "hurt": "allergic allergy", "husband": "married spous wife",
     "i order": "allergic allergy beverage diet dietary drink eat food meal restaurant",
-    "icing": "bakery cake", "ill": "allergic allergy", "income": "budget money",
-    "infusion": "beverage drink tea", "ingredient": "allergic allergy dinner eat food meal",
-    "initiative": "project work", "inner tube": "bicycle bike cycling ride",
-    "insomnia": "bed sleep", "instructor": "teacher", "instrument": "music", "insurer": "insurance",
-    "intolerance": "allergic allergy", "intolerant": "allergic allergy", "iphone": "phone",
-    "itch": "allergic allergy", "itching": "allergic allergy", "itchy": "allergic allergy",
-    "jam": "dinner eat food meal", "java": "beverage cafe coffee drink",
-    "job": "office project work", "jog": "marathon run running", "jogger": "marathon run running",
+    "iced coffee": "beverage cafe coffee drink", "icing": "bakery cake", "ill": "allergic allergy",
+    "income": "budget money", "infusion": "beverage drink tea",
+    "ingredient": "allergic allergy dinner eat food meal", "initiative": "project work",
+    "inner tube": "bicycle bike cycling ride", "insomnia": "bed sleep", "instructor": "teacher",
+    "instrument": "music", "insurer": "insurance", "intolerance": "allergic allergy",
+    "intolerant": "allergic allergy", "iphone": "phone", "itch": "allergic allergy",
+    "itching": "allergic allergy", "itchy": "allergic allergy", "jam": "dinner eat food meal",
+    "java": "beverage cafe coffee drink", "job": "office project work",
+    "jog": "marathon run running", "jogger": "marathon run running",
     "jogging": "marathon run running", "join": "club membership",
     "jolt": "beverage cafe coffee drink", "journey": "travel trip visited", "juice": "drink water",
     "kebab": "dinner eat food meal", "keep away": "allergic allergy",
@@ -26634,7 +26637,8 @@ RETURN '{
     "of course": "", "off limit": "allergic allergy", "office": "job work",
     "oil": "dinner eat food meal", "omelet": "dinner eat food meal", "omelette": "egg",
     "ongoing": "project work", "onion": "dinner eat food meal", "orange": "dinner eat food meal",
-    "order": "collect errand pick", "outstanding": "agreed commitment errand promise todo",
+    "order": "collect errand pick", "other half": "husband partner spous wife",
+    "outstanding": "agreed commitment errand promise todo",
     "overdue": "agreed commitment errand promise todo", "overhang": "boulder climb climbing",
     "owe": "agreed commitment errand promise todo", "owned": "device kit own possession",
     "oyster": "seafood shellfish"
@@ -26729,11 +26733,12 @@ RETURN '{
     "beef": "dinner eat food meal", "beer": "bar drink pub wine", "belay": "boulder climb climbing",
     "belayer": "boulder climb climbing", "belong": "club device kit membership own possession",
     "belonging": "device kit own possession", "berry": "dinner eat food meal",
-    "beverage": "cafe coffee drink tea", "bicycle": "bike cycling ride",
-    "big day": "birthday celebration wedding", "bike": "bicycle cycling ride",
-    "birth": "birthday celebration", "birthday": "celebration gift hinting present wishlist",
-    "biscuit": "gluten wheat", "bistro": "dinner eat restaurant venue",
-    "bite": "dinner eat food meal", "blow dry": "barber hair haircut hairdresser salon",
+    "better half": "husband partner spous wife", "beverage": "cafe coffee drink tea",
+    "bicycle": "bike cycling ride", "big day": "birthday celebration wedding",
+    "bike": "bicycle cycling ride", "birth": "birthday celebration",
+    "birthday": "celebration gift hinting present wishlist", "biscuit": "gluten wheat",
+    "bistro": "dinner eat restaurant venue", "bite": "dinner eat food meal",
+    "blow dry": "barber hair haircut hairdresser salon",
     "blowdry": "barber hair haircut hairdresser salon", "bmx": "bicycle bike cycling ride",
     "board": "game", "boat": "sailing yacht", "boiler": "heating",
     "book": "bookshop library restaurant venue", "booking": "restaurant venue",
@@ -26783,8 +26788,8 @@ RETURN '{
     "cocktail": "bar beer drink pub wine", "cod": "dinner eat food meal", "coeliac": "gluten wheat",
     "coffee": "beverage cafe drink tea", "coffeehous": "cafe coffee", "coffeeshop": "cafe coffee",
     "coiffeur": "barber hair haircut hairdresser salon",
-    "coiffure": "barber hair haircut hairdresser salon", "collaborate": "project work",
-    "collaborating": "project work", "collaboration": "project work",
+    "coiffure": "barber hair haircut hairdresser salon", "cold brew": "beverage cafe coffee drink",
+    "collaborate": "project work", "collaborating": "project work", "collaboration": "project work",
     "collect": "errand order pick", "collecting": "collect errand order pick",
     "collection": "collect errand order pick", "college": "school university", "color": "colour",
     "comb": "barber hair haircut hairdresser salon", "come along": "",
@@ -26801,7 +26806,7 @@ RETURN '{
     "crank": "bicycle bike cycling ride", "crave": "want wishlist", "cream": "dairy lactose milk",
     "creamer": "beverage cafe coffee drink", "creamy": "dairy lactose milk",
     "crema": "beverage cafe coffee drink", "crew cut": "barber hair haircut hairdresser salon",
-    "cricket": "football sport", "crimp": "boulder climb climbing", "crockery": "washing",
+    "cricket": "sport", "crimp": "boulder climb climbing", "crockery": "washing",
     "croissant": "bakery cake", "crossbar": "bicycle bike cycling ride",
     "cuisine": "dinner eat restaurant venue", "cup": "beverage coffee drink tea",
     "cupcake": "bakery cake", "cuppa": "beverage cafe coffee drink",
@@ -26854,13 +26859,14 @@ RETURN '{
     "feel sick": "allergic allergy", "festival": "concert gig music",
     "fetch": "collect errand order pick", "fetched": "collect errand order pick",
     "fiance": "husband married partner spous wife", "fiancee": "husband married partner spous wife",
-    "film": "cinema", "fingerboard": "boulder climb climbing", "fish": "dinner eat food meal",
-    "fitness": "exercise gym sport training", "fixy": "bicycle bike cycling ride",
-    "flask": "beverage coffee drink tea", "flight": "airport travel trip visited",
+    "film": "cinema", "fingerboard": "boulder climb climbing", "first aid": "allergic allergy",
+    "fish": "dinner eat food meal", "fitness": "exercise gym sport training",
+    "fixy": "bicycle bike cycling ride", "flask": "beverage coffee drink tea",
+    "flat white": "beverage cafe coffee drink", "flight": "airport travel trip visited",
     "florist": "flower", "flour": "gluten wheat", "flower": "florist", "fluent": "language",
     "fly": "travel trip visited", "foamy": "beverage cafe coffee drink", "follow up": "",
     "food": "diet dietary dinner eat meal restaurant venue", "foody": "dinner eat restaurant venue",
-    "football": "sport", "foothold": "boulder climb climbing", "forbidden": "allergic allergy",
+    "football": "soccer", "foothold": "boulder climb climbing", "forbidden": "allergic allergy",
     "frame": "bicycle bike cycling ride", "frappe": "beverage cafe coffee drink",
     "frappuccino": "beverage cafe coffee drink", "fried": "dinner eat food meal",
     "friendship": "friend", "fringe": "barber hair haircut hairdresser salon", "frittata": "egg",
@@ -26889,7 +26895,7 @@ RETURN '{
     "percolator": "beverage cafe coffee drink", "perk up": "beverage cafe coffee drink",
     "perm": "barber hair haircut hairdresser salon", "pescatarian": "diet dietary eat food",
     "pesto": "almond nut peanut walnut", "pet": "cat dog vet", "pharmacy": "prescription",
-    "phonograph": "record turntable", "photo": "camera", "photograph": "camera",
+    "phonograph": "record turntable", "photo": "camera", "photo shoot": "", "photograph": "camera",
     "photography": "camera", "physician": "doctor", "physio": "physiotherapist",
     "physiotherapy": "physiotherapist", "piano": "instrument music", "pick": "collect errand order",
     "pick up": "collect errand order pick", "picked up": "collect errand order pick",
@@ -26921,42 +26927,43 @@ RETURN '{
     "pushbike": "bicycle bike cycling ride", "puzzle": "game", "quich": "egg",
     "quiet": "loud noise noisy", "quiff": "barber hair haircut hairdresser salon",
     "racket": "squash tennis", "radiator": "boiler heating", "rail": "station train",
-    "railway": "station train", "rain": "weather", "rainy": "weather",
-    "ramen": "dinner eat restaurant venue", "ran out": "", "rappel": "boulder climb climbing",
-    "rash": "allergic allergy", "razor": "barber hair haircut hairdresser salon",
-    "react badly": "allergic allergy", "reacted": "allergic allergy",
-    "reacting": "allergic allergy", "reaction": "allergic allergy", "read": "book bookshop",
-    "reading": "book bookshop", "recipe": "dinner eat food meal", "record": "turntable",
-    "record player": "record turntable", "refill": "beverage coffee drink tea",
-    "refreshment": "beverage coffee drink tea", "regularly": "habit routine schedule weekly",
-    "related": "family relationship", "relation": "family relationship", "relationship": "family",
-    "relative": "family relationship", "relying on": "agreed commitment errand promise todo",
-    "reminder": "commitment errand todo", "rent": "landlord",
-    "repair": "bicycle bike car device service", "reservation": "dinner eat restaurant venue",
-    "reserve": "restaurant venue", "residence": "address apartment home hous",
-    "restaurant": "dinner eat lunch meal venue", "restriction": "allergic allergy diet dietary eat",
-    "retrieve": "collect errand order pick", "ribbon": "birthday gift hinting present wishlist",
-    "rice": "dinner eat food meal", "ride": "bicycle bike cycling",
-    "rider": "bicycle bike cycling ride", "riding": "bicycle bike cycling ride",
-    "risky": "allergic allergy", "risotto": "dinner eat food meal",
-    "ristretto": "beverage cafe coffee drink", "ritual": "habit routine schedule weekly",
-    "road": "street", "roast": "beverage cafe coffee drink",
-    "roastery": "beverage cafe coffee drink", "rock": "boulder climb climbing",
-    "rockface": "boulder climb climbing", "rode": "bicycle bike cycling ride",
-    "romantic": "dinner eat restaurant venue", "roommate": "flatmate",
-    "rope": "boulder climb climbing", "rose": "florist flower", "routine": "habit schedule weekly",
-    "rsvp": "dinner eat food meal", "rucksack": "backpack bag", "rugby": "football sport",
-    "run": "marathon running", "run late": "", "run out": "", "runner": "marathon run running",
-    "running": "marathon run", "running late": "", "running out": "",
-    "saddle": "bicycle bike cycling ride", "safe": "allergic allergy", "sail": "boat sailing yacht",
-    "sailing": "boat yacht", "salad": "dinner eat food meal", "salary": "budget money",
-    "salmon": "dinner eat food meal", "salon": "barber hair haircut hairdresser",
-    "salsa": "dinner eat food meal", "sandwich": "dinner eat food meal",
-    "santa": "birthday gift hinting present wishlist", "satay": "almond nut peanut walnut",
-    "sauce": "dinner eat food meal", "sausage": "dinner eat food meal",
-    "scallop": "seafood shellfish", "schedule": "appointment habit meeting routine weekly",
-    "school": "university", "scissor": "hair hairdresser salon", "scone": "bakery cake",
-    "scrambled": "egg", "screening": "cinema film", "scrub": "cleaning",
+    "railway": "station train", "rain": "weather", "rain outside": "", "rainy": "weather",
+    "rainy day": "", "ramen": "dinner eat restaurant venue", "ran out": "",
+    "rappel": "boulder climb climbing", "rash": "allergic allergy",
+    "razor": "barber hair haircut hairdresser salon", "react badly": "allergic allergy",
+    "reacted": "allergic allergy", "reacting": "allergic allergy", "reaction": "allergic allergy",
+    "read": "book bookshop", "reading": "book bookshop", "recipe": "dinner eat food meal",
+    "record": "turntable", "record player": "record turntable",
+    "refill": "beverage coffee drink tea", "refreshment": "beverage coffee drink tea",
+    "regularly": "habit routine schedule weekly", "related": "family relationship",
+    "relation": "family relationship", "relationship": "family", "relative": "family relationship",
+    "relying on": "agreed commitment errand promise todo", "reminder": "commitment errand todo",
+    "rent": "landlord", "repair": "bicycle bike car device service",
+    "reservation": "dinner eat restaurant venue", "reserve": "restaurant venue",
+    "residence": "address apartment home hous", "restaurant": "dinner eat lunch meal venue",
+    "restriction": "allergic allergy diet dietary eat", "retrieve": "collect errand order pick",
+    "ribbon": "birthday gift hinting present wishlist", "rice": "dinner eat food meal",
+    "ride": "bicycle bike cycling", "rider": "bicycle bike cycling ride",
+    "riding": "bicycle bike cycling ride", "risky": "allergic allergy",
+    "risotto": "dinner eat food meal", "ristretto": "beverage cafe coffee drink",
+    "ritual": "habit routine schedule weekly", "road": "street",
+    "roast": "beverage cafe coffee drink", "roastery": "beverage cafe coffee drink",
+    "rock": "boulder climb climbing", "rockface": "boulder climb climbing",
+    "rode": "bicycle bike cycling ride", "romantic": "dinner eat restaurant venue",
+    "roommate": "flatmate", "rope": "boulder climb climbing", "rose": "florist flower",
+    "routine": "habit schedule weekly", "rsvp": "dinner eat food meal", "rucksack": "backpack bag",
+    "rugby": "sport", "run": "marathon running", "run late": "", "run out": "",
+    "runner": "marathon run running", "running": "marathon run", "running late": "",
+    "running out": "", "saddle": "bicycle bike cycling ride", "safe": "allergic allergy",
+    "sail": "boat sailing yacht", "sailing": "boat yacht", "salad": "dinner eat food meal",
+    "salary": "budget money", "salmon": "dinner eat food meal",
+    "salon": "barber hair haircut hairdresser", "salsa": "dinner eat food meal",
+    "sandwich": "dinner eat food meal", "santa": "birthday gift hinting present wishlist",
+    "satay": "almond nut peanut walnut", "sauce": "dinner eat food meal",
+    "sausage": "dinner eat food meal", "scallop": "seafood shellfish",
+    "schedule": "appointment habit meeting routine weekly", "school": "university",
+    "scissor": "hair hairdresser salon", "scone": "bakery cake", "scrambled": "egg",
+    "screening": "cinema film", "scrub": "cleaning",
     "scruffy": "barber hair haircut hairdresser salon",
     "seafood": "allergic allergy prawn shellfish shrimp", "seasoning": "dinner eat food meal",
     "seed": "sesame", "sensitive": "allergic allergy", "sensitivity": "allergic allergy",
@@ -26973,12 +26980,13 @@ RETURN '{
     "short back": "barber hair haircut hairdresser salon", "show up": "",
     "shrimp": "allergic allergy prawn seafood shellfish", "sibling": "brother sister",
     "sick": "allergic allergy", "sideburn": "barber hair haircut hairdresser salon",
-    "signed up": "club membership", "silent": "loud noise noisy quiet",
-    "sing": "band listening music", "singer": "band listening music",
-    "sip": "beverage coffee drink tea", "sister": "brother", "sleep": "bed", "smartphone": "phone",
-    "smoke": "smoking", "smoothy": "drink juice water", "snack": "dinner eat food meal",
-    "sneez": "allergic allergy", "snip": "barber hair haircut hairdresser salon",
-    "snipped": "barber hair haircut hairdresser salon", "soccer": "football sport",
+    "signed up": "club membership", "significant other": "husband partner spous wife",
+    "silent": "loud noise noisy quiet", "sing": "band listening music",
+    "singer": "band listening music", "sip": "beverage coffee drink tea", "sister": "brother",
+    "sleep": "bed", "smartphone": "phone", "smoke": "smoking", "smoothy": "drink juice water",
+    "snack": "dinner eat food meal", "sneez": "allergic allergy",
+    "snip": "barber hair haircut hairdresser salon",
+    "snipped": "barber hair haircut hairdresser salon", "soccer": "football",
     "society": "club membership", "soda": "drink juice water", "son": "child daughter",
     "song": "band listening music", "sort out": "", "sorted out": "",
     "soundtrack": "band listening music", "soup": "dinner eat food meal",
@@ -27019,17 +27027,17 @@ RETURN '{
     "tavern": "dinner eat restaurant venue", "tea": "beverage coffee drink",
     "teammate": "colleague", "teapot": "beverage drink tea", "teeth": "dentist",
     "tenancy": "landlord rent", "tenant": "landlord rent", "tennis": "squash", "tent": "camping",
-    "thai": "dinner eat restaurant venue", "thank": "birthday gift hinting present wishlist",
-    "that work": "", "theatre": "cinema film", "theft": "bicycle bike car device repair service",
-    "thermo": "beverage coffee drink tea", "thirst": "beverage coffee drink tea",
-    "thirsty": "beverage coffee drink tea", "tidy": "cleaning", "tidying": "cleaning",
-    "till": "birthday gift hinting present wishlist", "timetable": "habit routine schedule weekly",
-    "tire": "bicycle bike cycling ride", "to do": "agreed commitment errand promise todo",
-    "toast": "dinner eat food meal", "todo": "agreed commitment errand promise", "tofu": "soy",
-    "tolerance": "allergic allergy", "tolerate": "allergic allergy",
-    "tomato": "dinner eat food meal", "tooth": "dentist", "tour": "travel trip visited",
-    "tourism": "travel trip visited", "town": "city", "toxic": "allergic allergy",
-    "trademark": "device kit own possession",
+    "thai": "dinner eat food meal restaurant venue",
+    "thank": "birthday gift hinting present wishlist", "that work": "", "theatre": "cinema film",
+    "theft": "bicycle bike car device repair service", "thermo": "beverage coffee drink tea",
+    "thirst": "beverage coffee drink tea", "thirsty": "beverage coffee drink tea",
+    "tidy": "cleaning", "tidying": "cleaning", "till": "birthday gift hinting present wishlist",
+    "timetable": "habit routine schedule weekly", "tire": "bicycle bike cycling ride",
+    "to do": "agreed commitment errand promise todo", "toast": "dinner eat food meal",
+    "todo": "agreed commitment errand promise", "tofu": "soy", "tolerance": "allergic allergy",
+    "tolerate": "allergic allergy", "tomato": "dinner eat food meal", "tooth": "dentist",
+    "tour": "travel trip visited", "tourism": "travel trip visited", "town": "city",
+    "toxic": "allergic allergy", "trademark": "device kit own possession",
     "train": "exercise fitness gym sport station training",
     "trainer": "exercise fitness gym sport training", "training": "exercise fitness gym sport",
     "transport": "bicycle bike car ride", "trattoria": "dinner eat restaurant venue",
@@ -27101,97 +27109,97 @@ CREATE FUNCTION mnemo._conversation_words()
 RETURNS text[]
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN string_to_array(
-    'able absolutely accept according accus achieve acquire across act actual actually adapt add'
-    ' adjust admit adopt advice advise affect afford afraid afternoon against ago ah ahead aim'
-    ' alive allow allowed alone along already alright alter although amazing among amount announce'
-    ' annoy annoyed answer anybody anymore anyway anywhere apart app apparent apparently appear'
-    ' apply appreciate approach approve area argue around arrange arranged arrive aside asking'
-    ' assess assist assume assure attach attempt attend attending attention attract autumn awake'
-    ' aware away awesome bad base basically bear beat beautiful became becaus become beg began'
-    ' begin behind believe belong below bend beneath beside bet between beyond big bit blame bloke'
-    ' blow book booked booking bored boring both bother bought break breathe bring brought build'
-    ' burn bury busy buy buying calculate call called calling cancel care careful carry carrying'
-    ' case cast catch caught caus cease center centre certain certainly chance change chap chase'
-    ' cheap check cheer choice choose chose chosen claim clear clearly click close closest clue'
-    ' cold collapse combine comfort comfortable coming command comment commit common communicate'
-    ' compare complain complaint complete completely compose concentrate concern conclude conduct'
-    ' confess confirm confused conquer consider constantly construct consult contain continue'
-    ' contribute convert convince cool cope copy correct correctly count counter couple course'
-    ' cover crazy create cross cry cure current currently daily dare dark day dead deal dear'
-    ' decent decide decided decision deep default definitely demand deny depart depend describe'
-    ' deserve design desire despite destroy detail detect determine develop devote die differ'
-    ' difference different difficult dig direct direction directly dirty disappoint discover'
-    ' discuss dislike display divide doing dominate donate double doubt download dozen drag draw'
-    ' dream drop drove dry due during eager early ease easily easy educate eh eight either elect'
-    ' else elsewhere emerge employ empty enable encourage end ended engage enough ensure entertain'
-    ' entire entirely equal escape especially essentially establish estimate even evening event'
-    ' eventually everybody everywhere exact exactly examine example exceed except exchange excited'
-    ' excus execute exhausted exist expand expect expensive explain explore expose express extend'
-    ' extra extremely eye face facility fact fail fair fairly fall familiar fancy far fast'
-    ' favorite favour favourite fear feed feel feeling felt fetching few fight figure fill final'
-    ' finally finance finding fine finish fire first fit five fix float flow fold folk follow fond'
-    ' force forever forget forgot forgotten form former forty forward four free freez frequently'
-    ' fresh front fulfil full fully fun function funny further future gain gather general'
-    ' generally getting giving glad gladly glorious gorgeous gotta govern grab grabbed grant greet'
-    ' grow guarantee guess guide guy half hall hand handing handle handled handy hang happen'
-    ' happened happening happier happiest happy hard hardly hate head headed heading heal hear'
-    ' heard heavy hell hello help helpful hey hi hide hint hire hit hmm hold honest honestly hop'
-    ' hope hoping hot hour huge hunt hurry hurrying hurt idea ideal ideally ignore illustrate'
-    ' imagine immediate immediately important impose impossible impress improve include increase'
-    ' indeed indicate indoor influence info inform information initial injure inside insist'
-    ' install instance instant instead intend intention interested interesting introduce invent'
-    ' invest investigate invite invited inviting involve issue item join joint joke judge jump'
-    ' justify keen keep kept key kick kidding kill kindly knock knowing label lady large last late'
-    ' lately later latest laugh launch lay lead lean learn least leave leaving left lend lent less'
-    ' letting level lick lie likely liking limit line link list listed little load local location'
-    ' login long longer looking lose lost lovely low lucky mad main mainly maintain major making'
-    ' manage managed map mark match matter maybe mean meant meanwhile measure melt mend mention'
-    ' mentioned mere mess message middle mind minor minute miss missed missing mistake mix modern'
-    ' moment monitor month morning mostly motivate mount move murder mutual narrow natural'
-    ' naturally navigate near nearby nearest nearly necessarily necessary neither next nice night'
-    ' nine nobody nod none noon normal normally note notice nowaday nowhere observe obtain obvious'
-    ' obviously occasion occasionally occupy occur odd offer official oh ok okay once online open'
-    ' operate opinion oppose option ordinary organise organised organising original otherwise'
-    ' ought outdoor outside overall overcome overdue owe pack packing page participate particular'
-    ' particularly pass past perfect perfectly perform perhap permanent permit personal personally'
-    ' persuade pick picked piece place plain plan planned planning plead pleasant pleased plenty'
-    ' plus point poor pop popular position possess possible possibly postpone potential pour'
-    ' practically praise pray predict prefer preferably preference preferred preorder prepare'
-    ' prepared pretty prevent previous previously pricey prime private probably problem proceed'
-    ' produce promote proper properly propose protect prove provide provoke publish pull punish'
-    ' pure purpose pursue push putting qualify question quick quickly quit quite quote raise'
-    ' random range rapid rare rate rather rave raw reach react ready real realise realiz reason'
-    ' rebuild receive recent recently reckon recognise recommend recommendation recover reduce'
-    ' refer refus regard regarding register registration regret regular regularly reject relate'
-    ' related relax release relevant reliable reliably relieve rely remain reminder remote remove'
-    ' renew reorder repeat replace reply represent request require rescue reserve reserved resign'
-    ' resist resolve respective respond rest restore restrict result retain retire reveal reverse'
-    ' review reward rich right rise risk rob roll rough roughly round rub ruin rule rush sake'
-    ' satisfied satisfy save saying scratch scream scroll search second secure seeing seek seem'
-    ' seemed seiz select send senior sense sensible separate serious seriously serve served'
-    ' serving set settle settled seven several severe shake shape share sharp shelter shine shock'
-    ' short shortly shot shout showing shut shy side sign signal silly similar simple simply since'
-    ' single sink sit situation six skip sleepy slight slightly slip slot slow slowly small smart'
-    ' smash smile smooth snap social soft sole solid solve somebody somehow sometime somewhat'
-    ' somewhere soon sorry sorted sorting sound space speak special specific specifically spend'
-    ' spill spin split spoil spoke spot spread spring squeez stable stand standard stare start'
-    ' started state static stay steady steal steep stick stir stop stopping straight strain'
-    ' strange stress stretch strict strike strip strong struggle stuck stupid submit succeed such'
-    ' suck sudden suddenly suffer sufficient suggest suggestion suit suitable suited summer super'
-    ' superb supply support suppose supposed surely surprise surround survive suspect suspend'
-    ' sustain swallow swap swear sweep sweet swing switch tackle taking talk talking tap tear'
-    ' tease telling tempt ten tend term terrible test thank therefore thick thin thinking third'
-    ' thorough though threaten three thrilled throw tie tight till tiny tip tired today together'
-    ' tomorrow tonight top total totally touch tough toward trace track transfer transform'
-    ' translate trap treat tremble tremendous trick tricky tried trouble true trust trusty truth'
-    ' try trying turn twice twist two typical typically ugly ultimately under understand'
-    ' understood unite unless unsubscribe until unusual upload upon upset urge urgent useful usual'
-    ' value vanish various vary vast verify via view vital wait waiting wake wander wanna want'
-    ' wanting warm warn waste wasted watch wave weaken wear wearing website week weekday weird wet'
-    ' whatever whenever wherever whether whichever while whilst whisper whoever whole wide wild'
-    ' willing win winter wipe wise wish withdraw within without witness won wonder wonderful'
-    ' wondering word world worry worse worst worth wound wow wrap write wrong year yell yes'
-    ' yesterday yield young', ' ');
+    'able absolutely accept according accus achieve acquire across act actual actually ad adapt'
+    ' add adjust admit adopt advert advice advise affect afford afraid afternoon against ago ah'
+    ' ahead aid aim alive allow allowed alone along already alright alter although amazing among'
+    ' amount announce annoy annoyed answer anybody anymore anyway anywhere apart app apparent'
+    ' apparently appear apply appreciate approach approve area argue around arrange arranged'
+    ' arrive aside asking assess assist assume assure attach attempt attend attending attention'
+    ' attract autumn awake aware away awesome bad base basically bear beat beautiful became becaus'
+    ' become beg began begin behind believe belong below bend beneath beside bet between beyond'
+    ' big bit blame bloke blow book booked booking bored boring both bother bought break breathe'
+    ' bring brought build burn bury busy buy buying calculate call called calling cancel care'
+    ' careful carry carrying case cast catch caught caus cease center centre certain certainly'
+    ' chance change chap chase cheap check cheer choice choose chose chosen claim clear clearly'
+    ' click close closest clue cold collapse combine comfort comfortable coming command comment'
+    ' commit common communicate compare complain complaint complete completely compose concentrate'
+    ' concern conclude conduct confess confirm confused conquer consider constantly construct'
+    ' consult contain continue contribute convert convince cool cope copy correct correctly count'
+    ' counter couple course cover crazy create cross cry cure current currently daily dare dark'
+    ' day dead deal dear decent decide decided decision deep default definitely demand deny depart'
+    ' depend describe deserve design desire despite destroy detail detect determine develop devote'
+    ' die differ difference different difficult dig direct direction directly dirty disappoint'
+    ' discover discuss dislike display divide doing dominate donate double doubt download dozen'
+    ' drag draw dream drop drove dry due during eager early ease easily easy educate eh eight'
+    ' either elect else elsewhere emerge employ empty enable encourage end ended engage enough'
+    ' ensure entertain entire entirely equal escape especially essentially establish estimate even'
+    ' evening event eventually everybody everywhere exact exactly examine example exceed except'
+    ' exchange excited excus execute exhausted exist expand expect expensive explain explore'
+    ' expose express extend extra extremely eye face facility fact fail fair fairly fall familiar'
+    ' fancy far fast favorite favour favourite fear feed feel feeling felt fetching few fight'
+    ' figure fill final finally finance finding fine finish fire first fit five fix float flow'
+    ' fold folk follow fond force forever forget forgot forgotten form former forty forward four'
+    ' free freez frequently fresh front fulfil full fully fun function funny further future gain'
+    ' gather general generally getting giving glad gladly glorious gorgeous gotta govern grab'
+    ' grabbed grant greet grow guarantee guess guide guy half hall hand handing handle handled'
+    ' handy hang happen happened happening happier happiest happy hard hardly hate head headed'
+    ' heading heal hear heard heavy hell hello help helpful hey hi hide hint hire hit hmm hold'
+    ' honest honestly hop hope hoping hot hour huge hunt hurry hurrying hurt idea ideal ideally'
+    ' ignore illustrate imagine immediate immediately important impose impossible impress improve'
+    ' include increase indeed indicate indoor influence info inform information initial injure'
+    ' inside insist install instance instant instead intend intention interested interesting'
+    ' introduce invent invest investigate invite invited inviting involve issue item join joint'
+    ' joke judge jump justify keen keep kept key kick kidding kill kindly knock knowing label lady'
+    ' large last late lately later latest laugh launch lay lead lean learn least leave leaving'
+    ' left lend lent less letting level lick lie likely liking limit line link list listed little'
+    ' load local location login long longer looking lose lost lovely low lucky mad main mainly'
+    ' maintain major making manage managed map mark match matter maybe mean meant meanwhile'
+    ' measure melt mend mention mentioned mere mess message messy middle mind minor minute miss'
+    ' missed missing mistake mix modern moment monitor month morning mostly motivate mount move'
+    ' murder mutual narrow natural naturally navigate near nearby nearest nearly necessarily'
+    ' necessary neither next nice night nine nobody nod none noon normal normally note notice'
+    ' nowaday nowhere observe obtain obvious obviously occasion occasionally occupy occur odd'
+    ' offer official oh ok okay once online open operate opinion oppose option ordinary organise'
+    ' organised organising original otherwise ought outdoor outside overall overcome overdue owe'
+    ' pack packing page participate particular particularly pass past perfect perfectly perform'
+    ' perhap permanent permit personal personally persuade pick picked piece place plain plan'
+    ' planned planning plead pleasant pleased plenty plus point poor pop popular position possess'
+    ' possible possibly postpone potential pour practically praise pray predict prefer preferably'
+    ' preference preferred preorder prepare prepared pretty prevent previous previously pricey'
+    ' prime private probably problem proceed produce promote proper properly propose protect prove'
+    ' provide provoke publish pull punish pure purpose pursue push putting qualify question quick'
+    ' quickly quit quite quote raise random range rapid rare rate rather rave raw reach react'
+    ' ready real realise realiz reason rebuild receive recent recently reckon recognise recommend'
+    ' recommendation recover reduce refer refus regard regarding register registration regret'
+    ' regular regularly reject relate related relax release relevant reliable reliably relieve'
+    ' rely remain reminder remote remove renew reorder repeat replace reply represent request'
+    ' require rescue reserve reserved resign resist resolve respective respond responsible rest'
+    ' restore restrict result retain retire reveal reverse review reward rich right rise risk rob'
+    ' roll rough roughly round rub ruin rule rush sake satisfied satisfy save saying scratch'
+    ' scream scroll search second secure seeing seek seem seemed seiz select sell selling send'
+    ' senior sense sensible separate serious seriously serve served serving set settle settled'
+    ' seven several severe shake shape share sharp shelter shine shock short shortly shot shout'
+    ' showing shut shy side sign signal silly similar simple simply since single sink sit'
+    ' situation six skip sleepy slight slightly slip slot slow slowly small smart smash smile'
+    ' smooth snap social soft sold sole solid solve somebody somehow sometime somewhat somewhere'
+    ' soon sorry sorted sorting sound space speak special specific specifically spend spill spin'
+    ' split spoil spoke spot spread spring squeez stable stand standard stare start started state'
+    ' static stay steady steal steep stick stir stop stopping straight strain strange stress'
+    ' stretch strict strike strip strong struggle stuck stupid submit succeed such suck sudden'
+    ' suddenly suffer sufficient suggest suggestion suit suitable suited summer super superb'
+    ' supply support suppose supposed surely surprise surround survive suspect suspend sustain'
+    ' swallow swap swear sweep sweet swing switch tackle taking talk talking tap tear tease'
+    ' telling tempt ten tend term terrible test thank therefore thick thin thinking third thorough'
+    ' though threaten three thrilled throw tie tight till tiny tip tired today together tomorrow'
+    ' tonight top total totally touch tough toward trace track transfer transform translate trap'
+    ' treat tremble tremendous trick tricky tried trouble true trust trusty truth try trying turn'
+    ' twice twist two typical typically ugly ultimately under understand understood unite unless'
+    ' unsubscribe until unusual upload upon upset urge urgent useful usual value vanish various'
+    ' vary vast verify via view vital wait waiting wake wander wanna want wanting warm warn waste'
+    ' wasted watch wave weaken wear wearing website week weekday weird wet whatever whenever'
+    ' wherever whether whichever while whilst whisper whoever whole wide wild willing win winter'
+    ' wipe wise wish withdraw within without witness won wonder wonderful wondering word world'
+    ' worry worse worst worth wound wow wrap write wrong year yell yes yesterday yield young', ' ');
 COMMENT ON FUNCTION mnemo._conversation_words() IS
     'English words, as _terms folds them, that carry a conversation and seldom its subject: they '
     'ask for something only where a question has no other words.';

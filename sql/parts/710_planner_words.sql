@@ -64,7 +64,8 @@ RETURN mnemo._relation_words() || string_to_array(
     ' mechanic member midwife nanny nurse optician painter pharmacist photographer'
     ' physiotherapist physio plumber postman principal professor psychologist receptionist'
     ' secretary solicitor stylist supervisor surgeon tailor teacher tenant therapist trainer'
-    ' tutor vet waiter waitress woman', ' ');
+    ' tutor vet waiter waitress woman mate buddy pal guy bloke lad neighbor teammate workmate'
+    ' stranger', ' ');
 COMMENT ON FUNCTION mnemo._role_words() IS
     'English words for people that she or he may refer back to: relations and occupations, folded.';
 

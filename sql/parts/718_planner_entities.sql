@@ -173,6 +173,7 @@ BEGIN
                 p_text, p_words[v_name.first_place:v_name.last_place])));
     END LOOP;
     IF v_partner IS NOT NULL AND NOT person AND mnemo._pronoun_of_partner(p_terms)
+        AND mnemo._strangers(p_text) = '{}'
         AND NOT entities @? 'strict $[*] ? (@.canonical != null)'
     THEN
         entities := jsonb_build_object('canonical', v_partner, 'surface', (

@@ -222,7 +222,8 @@ def test_a_name_that_nobody_knows_asks_twice(conn: psycopg.Connection) -> None:
     for question, place in (
         ("Who cuts Oskar's hair?", None), ("What does Jonas drink?", None),
         ("Who cuts Rhea's hair?", 1), ("Is Deepa my barber?", 0), ("Who cuts my hair?", 0),
-        ("Is Girish still my barber?", 0), ("What do I drink on Monday?", 2),
+        ("What does Ludmila drink with her hair?", None), ("Is Girish still my barber?", 0),
+        ("What do I drink on Monday?", 2),
     ):  # fmt: skip
         by_hand = {
             "turn_id": 1, "generation": 1, "intent": "ambient", "lexical_queries": [question],
