@@ -28393,6 +28393,9 @@ DECLARE
     v_candidates bigint := greatest((mnemo._retrieval_rules()).candidates, 2 * p_limit);
     v_cap bigint := greatest((mnemo._retrieval_rules()).list_cap, 2 * p_limit);
 BEGIN
+    IF p_asked.lists IS NULL THEN
+        RETURN v_reach;
+    END IF;
     SELECT array_agg(c.id) FILTER (WHERE NOT c.is_global),
            array_agg(c.id) FILTER (WHERE c.is_global),
            array_agg(c.of_nobody) FILTER (WHERE NOT c.is_global),
@@ -28718,6 +28721,7 @@ BEGIN ATOMIC
                             PARTITION BY i.ranking ORDER BY i.score DESC, i.id DESC) AS rank
                   FROM listed AS i
               ) AS l
+            OFFSET 0
           ) AS p
          GROUP BY p.n
     )
@@ -28845,6 +28849,9 @@ BEGIN
             p_model, v_most);
     END IF;
     v_reach.nobodys := v_reach.nobodys || v_reach.global_nobodys;
+    IF coalesce(cardinality(v_reach.nobodys), 0) = 0 THEN
+        RETURN;
+    END IF;
     place := 0;
     FOR id, content, kind, subject, predicate, entities, valid_from, score, explanation,
         v_admitted, v_tokens, v_unfit

@@ -176,6 +176,9 @@ DECLARE
     v_candidates bigint := greatest((mnemo._retrieval_rules()).candidates, 2 * p_limit);
     v_cap bigint := greatest((mnemo._retrieval_rules()).list_cap, 2 * p_limit);
 BEGIN
+    IF p_asked.lists IS NULL THEN
+        RETURN v_reach;
+    END IF;
     SELECT array_agg(c.id) FILTER (WHERE NOT c.is_global),
            array_agg(c.id) FILTER (WHERE c.is_global),
            array_agg(c.of_nobody) FILTER (WHERE NOT c.is_global),

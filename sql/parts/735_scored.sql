@@ -267,6 +267,7 @@ BEGIN ATOMIC
                             PARTITION BY i.ranking ORDER BY i.score DESC, i.id DESC) AS rank
                   FROM listed AS i
               ) AS l
+            OFFSET 0
           ) AS p
          GROUP BY p.n
     )

@@ -100,6 +100,9 @@ BEGIN
             p_model, v_most);
     END IF;
     v_reach.nobodys := v_reach.nobodys || v_reach.global_nobodys;
+    IF coalesce(cardinality(v_reach.nobodys), 0) = 0 THEN
+        RETURN;
+    END IF;
     place := 0;
     FOR id, content, kind, subject, predicate, entities, valid_from, score, explanation,
         v_admitted, v_tokens, v_unfit
