@@ -18935,6 +18935,8 @@ SET search_path = pg_catalog, mnemo, pg_temp
 -- JSON takes a number's digits from this setting.
 SET extra_float_digits = 1
 AS $fn$
+DECLARE
+    v_record mnemo.memory;
 BEGIN
     INSERT INTO mnemo.event (
         org_id, id, agent_id, event_type, memory_org_id, memory_id, actor_org_id, actor_agent_id,
@@ -18946,6 +18948,11 @@ BEGIN
            mnemo._bound_changes(u.before, u.after)
            || jsonb_build_object('observed', to_jsonb(u.observed))
       FROM unnest(p_merges) AS u;
+    IF cardinality(p_merges) = 1 THEN
+        v_record := p_merges[1].after;
+        PERFORM mnemo._seal_if_many(v_record.origin_org_id, v_record.agent_id, 1);
+        RETURN;
+    END IF;
     PERFORM mnemo._seal_owners(
                array_agg((u.after).origin_org_id), array_agg((u.after).agent_id))
        FROM unnest(p_merges) AS u;
@@ -18955,28 +18962,34 @@ COMMENT ON FUNCTION mnemo._write_merged_events(mnemo._plan_merge[]) IS
     'Writes the event plan_merged of each plan, with the outcome scores of those merged into it.';
 
 CREATE FUNCTION mnemo._update_plans(
-    p_records mnemo.memory[]
+    p_records mnemo.memory[],
+    p_org_ids text[],
+    p_ids uuid[]
 )
 RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, mnemo, pg_temp
--- A plan that was made while the table was small would read all of it later.
-SET plan_cache_mode = force_custom_plan
+SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
+SET enable_nestloop = off
+SET enable_mergejoin = off
 SET jit = off
 AS $fn$
 BEGIN
+    -- By the lists of keys, so that no plan reads more of the table than these records, though it
+    -- may be made while the table is small.
     UPDATE mnemo.memory AS m
        SET content = r.content, importance = r.importance, tags = r.tags, metadata = r.metadata,
            source_id = r.source_id, thread_id = r.thread_id, version = r.version,
            prev_version_id = r.prev_version_id, created_at = r.created_at,
            updated_at = r.updated_at, expires_at = r.expires_at, content_hash = r.content_hash
       FROM unnest(p_records) AS r
-     WHERE m.org_id = r.org_id AND m.id = r.id;
+     WHERE m.org_id = ANY (p_org_ids) AND m.id = ANY (p_ids)
+       AND m.org_id = r.org_id AND m.id = r.id;
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._update_plans(mnemo.memory[]) IS
-    'Writes what merging changes of records.';
+COMMENT ON FUNCTION mnemo._update_plans(mnemo.memory[], text[], uuid[]) IS
+    'Writes what merging changes of records; p_org_ids and p_ids hold their keys.';
 
 CREATE FUNCTION mnemo._store_merges(
     p_merges mnemo._plan_merge[]
@@ -18986,30 +18999,41 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 AS $fn$
 DECLARE
-    v_merges mnemo._plan_merge[] := ARRAY(SELECT mnemo._next_version(u) FROM unnest(p_merges) AS u);
     v_merge mnemo._plan_merge;
+    v_merges mnemo._plan_merge[] := '{}';
+    v_record mnemo.memory;
+    v_records mnemo.memory[] := '{}';
+    v_org_ids text[] := '{}';
+    v_ids uuid[] := '{}';
 BEGIN
-    PERFORM mnemo._update_plans(ARRAY(SELECT u.after FROM unnest(v_merges) AS u));
+    FOREACH v_merge IN ARRAY p_merges LOOP
+        v_merge := mnemo._next_version(v_merge);
+        v_record := v_merge.after;
+        v_merges := array_append(v_merges, v_merge);
+        v_records := array_append(v_records, v_record);
+        v_ids := array_append(v_ids, v_record.id);
+        IF v_record.org_id <> ALL (v_org_ids) THEN
+            v_org_ids := array_append(v_org_ids, v_record.org_id);
+        END IF;
+    END LOOP;
+    PERFORM mnemo._update_plans(v_records, v_org_ids, v_ids);
     PERFORM mnemo._write_merged_events(v_merges);
-    PERFORM mnemo._drop_embeddings(e.org_id, e.ids)
-       FROM (
-        SELECT (u.after).org_id AS org_id, array_agg((u.after).id) AS ids
-          FROM unnest(v_merges) AS u
-         WHERE (u.after).content <> (u.before).content
-         GROUP BY 1
-      ) AS e;
     PERFORM mnemo._report_merges(v_merges);
     FOREACH v_merge IN ARRAY v_merges LOOP
-        IF (v_merge.after).metadata <> (v_merge.before).metadata THEN
+        v_record := v_merge.after;
+        IF v_record.metadata <> (v_merge.before).metadata THEN
             -- It said something about other chunks, or another time.
             DELETE FROM mnemo.plan_check AS c
-             WHERE c.org_id = (v_merge.after).org_id AND c.plan_id = (v_merge.after).id;
+             WHERE c.org_id = v_record.org_id AND c.plan_id = v_record.id;
         END IF;
-        IF (v_merge.after).scope = 'shared' THEN
+        IF v_record.content <> (v_merge.before).content THEN
+            PERFORM mnemo._drop_embeddings(v_record.org_id, ARRAY[v_record.id]);
+        END IF;
+        IF v_record.scope = 'shared' THEN
             DELETE FROM mnemo.plan_signature AS s
-             WHERE s.org_id = (v_merge.after).org_id AND s.plan_id = (v_merge.after).id
+             WHERE s.org_id = v_record.org_id AND s.plan_id = v_record.id
                AND s.grantee_agent_id IS NOT NULL;
-            PERFORM mnemo._index_plan((v_merge.after).org_id, (v_merge.after).id);
+            PERFORM mnemo._index_plan(v_record.org_id, v_record.id);
         END IF;
     END LOOP;
 END
@@ -20783,10 +20807,13 @@ SET plan_cache_mode = force_generic_plan
 SET jit = off
 AS $fn$
 DECLARE
-    v_ids uuid[] := ARRAY(SELECT mnemo._new_id() FROM unnest(p_merges));
-    v_number integer := 0;
+    v_ids uuid[] := '{}';
     v_merge mnemo._plan_merge;
+    v_number integer := 0;
 BEGIN
+    FOR v_place IN 1 .. cardinality(p_merges) LOOP
+        v_ids := array_append(v_ids, mnemo._new_id());
+    END LOOP;
     INSERT INTO mnemo.plan_report (
         org_id, plan_id, id, reporter_org_id, reporter_agent_id, success, score, reported_at,
         counts, folded

@@ -167,10 +167,13 @@ SET plan_cache_mode = force_generic_plan
 SET jit = off
 AS $fn$
 DECLARE
-    v_ids uuid[] := ARRAY(SELECT mnemo._new_id() FROM unnest(p_merges));
-    v_number integer := 0;
+    v_ids uuid[] := '{}';
     v_merge mnemo._plan_merge;
+    v_number integer := 0;
 BEGIN
+    FOR v_place IN 1 .. cardinality(p_merges) LOOP
+        v_ids := array_append(v_ids, mnemo._new_id());
+    END LOOP;
     INSERT INTO mnemo.plan_report (
         org_id, plan_id, id, reporter_org_id, reporter_agent_id, success, score, reported_at,
         counts, folded
