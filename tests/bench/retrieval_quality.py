@@ -57,6 +57,12 @@ def read(name: str) -> Any:
     return json.loads((data_folder() / "retrieval" / f"{name}.json").read_text("utf-8"))
 
 
+def general_questions() -> list[str]:
+    """Out-of-scope questions of CLINC150: they mean nobody's memory."""
+    found = json.loads((data_folder() / "clinc150.json").read_text("utf-8"))
+    return [text for text, _ in found["oos_test"][:300]]
+
+
 def own_questions() -> dict[str, list[Row]]:
     """The project's own questions about the corpus: paraphrases, others, unanswerable."""
     found: dict[str, list[Row]] = json.loads(OWN.read_text("utf-8"))
@@ -213,6 +219,9 @@ def measure(conn: psycopg.Connection[Any], embed: Embed | None) -> dict[str, Any
         "own": evaluate(conn, names, own["paraphrases"]),
         "unanswerable": {way: answered(conn, nothing, plan) for way, plan in PLANNERS.items()},
         "of": len(nothing),
+        "general": {
+            way: len(answered(conn, general_questions(), plan)) for way, plan in PLANNERS.items()
+        },
     }
     if embed is not None:
         give(conn, embed)
@@ -248,6 +257,8 @@ def main(given: list[str] | None = None) -> int:
         console.print(f"{way}: {len(wrong)} of {found['of']} unanswerable questions got an answer")
         for query in wrong:
             console.print(f"  {query}")
+    for way, number in found["general"].items():
+        console.print(f"{way}: {number} of 300 out-of-scope questions of CLINC150 got an answer")
     if embed is None:
         console.print("no embeddings: the extra bench-embeddings is not installed")
     if arguments.json:
