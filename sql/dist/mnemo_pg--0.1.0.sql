@@ -26528,199 +26528,7 @@ COMMENT ON FUNCTION mnemo.memory_map(bigint, text, text) IS
     'give: records that are live, active and valid now, and no plans. A line without values is '
     'left out; empty where there is nothing. Errors: 42501 access, 22023 a limit out of range.';
 
--- part: 723_related_g_to_o.sql
-CREATE FUNCTION mnemo._related_g_to_o()
-RETURNS jsonb
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN '{
-    "gadget": "device kit own possession", "gaming": "game", "ganoush": "sesame",
-    "garage": "car drive", "garden": "plant", "gardening": "garden plant",
-    "garlic": "dinner eat food meal", "gastropub": "dinner eat restaurant venue",
-    "gateau": "bakery cake", "gear": "device kit own possession",
-    "get around": "bicycle bike car ride", "get for": "birthday gift hinting present wishlist",
-    "get her": "birthday gift hinting present wishlist",
-    "get him": "birthday gift hinting present wishlist", "get sick": "allergic allergy",
-    "getaway": "travel trip visited", "getting around": "bicycle bike car ride",
-    "gift": "birthday hinting present want wishlist",
-    "gifted": "birthday gift hinting present wishlist",
-    "gifting": "birthday gift hinting present wishlist", "gig": "concert music",
-    "gin": "bar beer drink pub wine", "give her": "birthday gift hinting present wishlist",
-    "give him": "birthday gift hinting present wishlist", "give up": "",
-    "giving her": "birthday gift hinting present wishlist",
-    "giving him": "birthday gift hinting present wishlist", "gluten": "wheat",
-    "goatee": "barber hair haircut hairdresser salon", "gomashio": "allergic allergy sesame",
-    "good idea": "", "gourmet": "dinner eat restaurant venue", "gp": "doctor",
-    "grandad": "grandfather", "grandma": "grandmother", "grandpa": "grandfather",
-    "granny": "grandmother", "granola": "almond nut peanut walnut", "grape": "dinner eat food meal",
-    "grill": "dinner eat food meal", "grilled": "dinner eat food meal",
-    "grip": "boulder climb climbing", "grocery": "shop store",
-    "groom": "barber hair haircut hairdresser salon",
-    "groomed": "barber hair haircut hairdresser salon",
-    "grooming": "barber hair haircut hairdresser salon", "grow up": "",
-    "grub": "dinner eat food meal", "guacamole": "dinner eat food meal",
-    "guest": "dinner eat food meal", "guitar": "instrument music",
-    "gym": "exercise fitness sport training", "gymnasium": "exercise fitness gym sport training",
-    "habit": "routine schedule weekly", "hair": "barber haircut hairdresser salon",
-    "haircut": "barber hair hairdresser salon",
-    "haircutter": "barber hair haircut hairdresser salon",
-    "hairdo": "barber hair haircut hairdresser salon", "hairdresser": "barber hair haircut salon",
-    "hairdressing": "barber hair haircut hairdresser salon",
-    "hairdryer": "barber hair haircut hairdresser salon",
-    "hairline": "barber hair haircut hairdresser salon",
-    "hairstyle": "barber hair haircut hairdresser salon",
-    "hairstylist": "barber hair haircut hairdresser salon", "halal": "diet dietary eat food",
-    "half asleep": "", "halva": "allergic allergy sesame", "halvah": "allergic allergy sesame",
-    "ham": "dinner eat food meal", "handhold": "boulder climb climbing",
-    "handlebar": "bicycle bike cycling ride", "handset": "phone", "hang on": "",
-    "hangboard": "boulder climb climbing", "hanker": "gift want wishlist",
-    "hanukkah": "birthday gift hinting present wishlist", "harm": "allergic allergy",
-    "harmful": "allergic allergy", "harness": "boulder climb climbing",
-    "hazelnut": "almond nut peanut walnut", "headset": "headphone", "heating": "boiler",
-    "helmet": "bicycle bike cycling ride", "herb": "dinner eat food meal",
-    "herbal": "beverage drink tea", "hike": "hiking walking", "hiker": "hiking walking",
-    "hiking": "walking", "hint": "birthday gift hinting present wishlist",
-    "hinting": "birthday gift present wishlist", "histamine": "allergic allergy",
-    "hive": "allergic allergy", "hold on": "", "holiday": "travel trip visited",
-    "home": "address apartment hous", "hometown": "city town", "honey": "dinner eat food meal",
-    "hoover": "cleaning", "hoping for": "gift want wishlist", "host": "dinner eat food meal",
-    "hostel": "hotel stay", "hostess": "dinner eat food meal", "hosting": "dinner eat food meal",
-    "hotel": "stay", "houmous": "allergic allergy sesame", "hous": "address apartment home",
-    "housemate": "flatmate", "housework": "cleaning", "how old": "birthday celebration",
-    "hubby": "husband married spous wife", "hummus": "allergic allergy sesame",
-    "hunger": "dinner eat restaurant venue", "hungry": "dinner eat restaurant venue",
-    "hurry up": "", "hurt": "allergic allergy", "husband": "married spous wife",
-    "i order": "allergic allergy beverage diet dietary drink eat food meal restaurant",
-    "iced coffee": "beverage cafe coffee drink", "icing": "bakery cake", "ill": "allergic allergy",
-    "income": "budget money", "infusion": "beverage drink tea",
-    "ingredient": "allergic allergy dinner eat food meal", "initiative": "project work",
-    "inner tube": "bicycle bike cycling ride", "insomnia": "bed sleep", "instructor": "teacher",
-    "instrument": "music", "insurer": "insurance", "intolerance": "allergic allergy",
-    "intolerant": "allergic allergy", "iphone": "phone", "itch": "allergic allergy",
-    "itching": "allergic allergy", "itchy": "allergic allergy", "jam": "dinner eat food meal",
-    "java": "beverage cafe coffee drink", "job": "office project work",
-    "jog": "marathon run running", "jogger": "marathon run running",
-    "jogging": "marathon run running", "join": "club membership",
-    "jolt": "beverage cafe coffee drink", "journey": "travel trip visited", "juice": "drink water",
-    "kebab": "dinner eat food meal", "keep away": "allergic allergy",
-    "keep fit": "exercise fitness gym sport training", "ketchup": "dinner eat food meal",
-    "kettle": "beverage drink tea", "kickstand": "bicycle bike cycling ride",
-    "kid": "child daughter son", "kin": "family relationship", "kit": "device own possession",
-    "kitchen": "cooking dinner eat food meal", "kitten": "cat dog pet vet",
-    "kosher": "diet dietary eat food", "lactose": "dairy milk", "lager": "bar beer drink pub wine",
-    "lamb": "dinner eat food meal", "landlord": "rent", "lane": "street",
-    "lap": "pool swim swimming", "laptop": "computer", "lasagna": "dinner eat food meal",
-    "lasagne": "dinner eat food meal", "latte": "beverage cafe coffee drink", "laundry": "cleaning",
-    "law": "family relationship", "league": "club membership", "leave out": "allergic allergy",
-    "left out": "allergic allergy", "lemon": "dinner eat food meal",
-    "lemonade": "drink juice water", "len": "camera", "lentil": "dinner eat food meal",
-    "lethal": "allergic allergy", "letting": "landlord rent", "library": "book",
-    "lift": "exercise fitness gym sport training", "lifting": "exercise fitness gym sport training",
-    "listen": "band listening music", "listening": "band music",
-    "live": "address apartment home hous residence", "live gig": "concert gig music",
-    "live music": "concert gig music", "livelihood": "job occupation profession",
-    "loaf": "bakery cake", "loan": "mortgage", "lobster": "seafood shellfish",
-    "local place": "local", "locally": "local", "logo": "device kit own possession",
-    "long for": "gift want wishlist", "longing": "gift want wishlist",
-    "longing for": "gift want wishlist", "look forward": "", "looking forward": "",
-    "loud": "noise noisy quiet", "luggage": "backpack bag",
-    "lunch": "dinner eat meal restaurant venue", "lunchbox": "dinner eat food meal",
-    "lungo": "beverage cafe coffee drink", "lust": "gift want wishlist",
-    "macadamia": "almond nut peanut walnut", "macbook": "computer laptop",
-    "macchiato": "beverage cafe coffee drink",
-    "maintenance": "bicycle bike car device repair service", "make ill": "allergic allergy",
-    "make sense": "", "make sick": "allergic allergy", "mall": "shop store", "manager": "boss",
-    "mane": "barber hair haircut hairdresser salon", "manufacturer": "device kit own possession",
-    "marathon": "run running", "marriage": "anniversary husband married spous wedding wife",
-    "married": "anniversary husband spous wedding wife", "marzipan": "almond nut peanut walnut",
-    "matcha": "beverage drink tea", "mate": "friend", "mayonnaise": "egg",
-    "meal": "dinner eat food lunch restaurant venue", "meat": "diet dietary eat food",
-    "mechanic": "bicycle bike car device repair service", "medic": "doctor",
-    "medical": "allergic allergy", "meeting": "appointment", "member": "club membership",
-    "membership": "club", "menu": "dinner eat food meal restaurant venue", "meringue": "egg",
-    "mess up": "", "milk": "dairy lactose", "milky": "beverage cafe coffee drink",
-    "mine": "own possession", "miso": "soy", "missu": "husband married partner spous wife",
-    "missus": "husband married partner spous wife", "mobile": "phone",
-    "mocha": "beverage cafe coffee drink", "model": "device kit own possession", "mom": "mother",
-    "money": "budget", "mop": "cleaning", "mortgage": "loan", "motor": "car drive",
-    "mountaineer": "boulder climb climbing", "mountaineering": "boulder climb climbing",
-    "moustach": "barber hair haircut hairdresser salon", "move on": "", "movy": "cinema film",
-    "mozzarella": "dairy lactose milk", "mudguard": "bicycle bike cycling ride",
-    "muesli": "dinner eat food meal", "muffin": "bakery cake", "mug": "beverage coffee drink tea",
-    "mullet": "barber hair haircut hairdresser salon", "mum": "mother", "mummy": "mother",
-    "munch": "dinner eat food meal", "music": "band concert gig instrument listening",
-    "musician": "band listening music", "mussel": "seafood shellfish",
-    "mustach": "barber hair haircut hairdresser salon", "mustard": "dinner eat food meal",
-    "nana": "grandmother", "nap": "bed sleep", "nausea": "allergic allergy",
-    "nauseous": "allergic allergy", "neighbor": "neighbour", "neighbourhood": "city town",
-    "nescafe": "beverage cafe coffee drink", "nespresso": "beverage cafe coffee drink",
-    "nextdoor": "neighbour", "nibble": "dinner eat food meal",
-    "night out": "dinner eat restaurant venue", "no clue": "", "no idea": "",
-    "noise": "loud noisy quiet", "noisy": "loud noise quiet", "noodle": "dinner eat food meal",
-    "nosh": "dinner eat food meal", "notebook": "computer laptop",
-    "nougat": "almond nut peanut walnut", "novel": "book bookshop", "nut": "almond peanut walnut",
-    "nutella": "almond nut peanut walnut", "nutrition": "diet dietary eat food",
-    "nutty": "almond nut peanut walnut", "oat": "milk", "oatmeal": "dinner eat food meal",
-    "obligation": "agreed commitment errand promise todo", "occupation": "job office work",
-    "of course": "", "off limit": "allergic allergy", "office": "job work",
-    "oil": "dinner eat food meal", "omelet": "dinner eat food meal", "omelette": "egg",
-    "ongoing": "project work", "onion": "dinner eat food meal", "orange": "dinner eat food meal",
-    "order": "collect errand pick", "other half": "husband partner spous wife",
-    "outstanding": "agreed commitment errand promise todo",
-    "overdue": "agreed commitment errand promise todo", "overhang": "boulder climb climbing",
-    "owe": "agreed commitment errand promise todo", "owned": "device kit own possession",
-    "oyster": "seafood shellfish"
-}'::jsonb;
-COMMENT ON FUNCTION mnemo._related_g_to_o() IS
-    'The part of _related_words for words from g to o.';
-
--- part: 724_function_pairs.sql
--- Questions in scripts without spaces: pairs of characters that hold a sentence together.
-
-CREATE FUNCTION mnemo._function_characters()
-RETURNS text
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN E'\\u6211\\u4F60\\u60A8\\u4ED6\\u5979\\u5B83\\u4EEC\\u5011\\u7684\\u4E86\\u5417\\u55CE'
-        '\\u5462\\u5427\\u554A\\u662F\\u4EC0\\u4E48\\u9EBC\\u8C01\\u8AB0\\u54EA\\u91CC\\u88E1'
-        '\\u51E0\\u5E7E\\u591A\\u5C11\\u600E\\u4E3A\\u70BA\\u4F55\\u5BF9\\u5C0D\\u5728\\u6709'
-        '\\u548C\\u4E0E\\u8DDF\\u8FD9\\u90A3\\u500B\\u4E2A\\u4E5F\\u5C31\\u8981\\u4F1A\\u6703'
-        '\\u8BF7\\u8ACB\\u628A\\u88AB\\u4ECE\\u306F\\u304C\\u3092\\u306B\\u3067\\u306E\\u3082'
-        '\\u3068\\u3078\\u304B\\u306A\\u79C1\\u50D5';
-COMMENT ON FUNCTION mnemo._function_characters() IS
-    'Characters of Chinese and Japanese that hold sentences together: pronouns, particles, asking '
-    'words, for a bracket expression.';
-
-CREATE FUNCTION mnemo._function_pair(
-    p_before text,
-    p_word text,
-    p_next text
-)
-RETURNS text
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE
-    WHEN octet_length(p_word) = char_length(p_word)
-        OR p_word COLLATE "C" !~ (E'^(?:[\\u3041-\\u309F]{2}|\\u540D[\\u5B57\\u524D]|.?['
-            || mnemo._function_characters() || '].?)$') THEN NULL
-    WHEN p_word COLLATE "C" ~ ('^[' || mnemo._function_characters() || '][^'
-            || mnemo._function_characters() || E'\\u3041-\\u309F]$')
-        AND p_next COLLATE "C" ~ ('^.[' || mnemo._function_characters() || ']$')
-        AND right(p_word, 1) = left(p_next, 1) THEN p_next
-    WHEN p_word COLLATE "C" ~ ('^[^' || mnemo._function_characters() || E'\\u3041-\\u309F]['
-            || mnemo._function_characters() || ']$')
-        AND right(p_before, 1) IS DISTINCT FROM left(p_word, 1) THEN p_word
-    ELSE '' END;
-COMMENT ON FUNCTION mnemo._function_pair(text, text, text) IS
-    'Of a pair of characters, as _terms has them of scripts without spaces, in which a character '
-    'is one of _function_characters, or which is hiragana alone or a word for name: the empty '
-    'text, as it asks for little. Where the other character stands in no pair that asks, being '
-    'between two of those: the next pair, which answers it too; at the beginning of a run: the '
-    'pair. NULL for other words.';
-
--- part: 725_related_words.sql
--- Related words of everyday English: a question says barista, the record coffee and drink. The
--- entry of a word lists the words that a record about the same thing is likely to have; all are
--- folded as _terms folds them. They are kinds of daily life: food and drink, health, home, family,
--- work, sport, travel, shopping, music.
-
+-- part: 721_related_a_to_f.sql
 CREATE FUNCTION mnemo._related_a_to_f()
 RETURNS jsonb
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -26904,7 +26712,152 @@ RETURN '{
 COMMENT ON FUNCTION mnemo._related_a_to_f() IS
     'The part of _related_words for words from a to f.';
 
--- part: 726_related_more.sql
+-- part: 722_related_g_to_o.sql
+CREATE FUNCTION mnemo._related_g_to_o()
+RETURNS jsonb
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN '{
+    "gadget": "device kit own possession", "gaming": "game", "ganoush": "sesame",
+    "garage": "car drive", "garden": "plant", "gardening": "garden plant",
+    "garlic": "dinner eat food meal", "gastropub": "dinner eat restaurant venue",
+    "gateau": "bakery cake", "gear": "device kit own possession",
+    "get around": "bicycle bike car ride", "get for": "birthday gift hinting present wishlist",
+    "get her": "birthday gift hinting present wishlist",
+    "get him": "birthday gift hinting present wishlist", "get sick": "allergic allergy",
+    "getaway": "travel trip visited", "getting around": "bicycle bike car ride",
+    "gift": "birthday hinting present want wishlist",
+    "gifted": "birthday gift hinting present wishlist",
+    "gifting": "birthday gift hinting present wishlist", "gig": "concert music",
+    "gin": "bar beer drink pub wine", "give her": "birthday gift hinting present wishlist",
+    "give him": "birthday gift hinting present wishlist", "give up": "",
+    "giving her": "birthday gift hinting present wishlist",
+    "giving him": "birthday gift hinting present wishlist", "gluten": "wheat",
+    "goatee": "barber hair haircut hairdresser salon", "gomashio": "allergic allergy sesame",
+    "good idea": "", "gourmet": "dinner eat restaurant venue", "gp": "doctor",
+    "grandad": "grandfather", "grandma": "grandmother", "grandpa": "grandfather",
+    "granny": "grandmother", "granola": "almond nut peanut walnut", "grape": "dinner eat food meal",
+    "grill": "dinner eat food meal", "grilled": "dinner eat food meal",
+    "grip": "boulder climb climbing", "grocery": "shop store",
+    "groom": "barber hair haircut hairdresser salon",
+    "groomed": "barber hair haircut hairdresser salon",
+    "grooming": "barber hair haircut hairdresser salon", "grow up": "",
+    "grub": "dinner eat food meal", "guacamole": "dinner eat food meal",
+    "guest": "dinner eat food meal", "guitar": "instrument music",
+    "gym": "exercise fitness sport training", "gymnasium": "exercise fitness gym sport training",
+    "habit": "routine schedule weekly", "hair": "barber haircut hairdresser salon",
+    "haircut": "barber hair hairdresser salon",
+    "haircutter": "barber hair haircut hairdresser salon",
+    "hairdo": "barber hair haircut hairdresser salon", "hairdresser": "barber hair haircut salon",
+    "hairdressing": "barber hair haircut hairdresser salon",
+    "hairdryer": "barber hair haircut hairdresser salon",
+    "hairline": "barber hair haircut hairdresser salon",
+    "hairstyle": "barber hair haircut hairdresser salon",
+    "hairstylist": "barber hair haircut hairdresser salon", "halal": "diet dietary eat food",
+    "half asleep": "", "halva": "allergic allergy sesame", "halvah": "allergic allergy sesame",
+    "ham": "dinner eat food meal", "handhold": "boulder climb climbing",
+    "handlebar": "bicycle bike cycling ride", "handset": "phone", "hang on": "",
+    "hangboard": "boulder climb climbing", "hanker": "gift want wishlist",
+    "hanukkah": "birthday gift hinting present wishlist", "harm": "allergic allergy",
+    "harmful": "allergic allergy", "harness": "boulder climb climbing",
+    "hazelnut": "almond nut peanut walnut", "headset": "headphone", "heating": "boiler",
+    "helmet": "bicycle bike cycling ride", "herb": "dinner eat food meal",
+    "herbal": "beverage drink tea", "hike": "hiking walking", "hiker": "hiking walking",
+    "hiking": "walking", "hint": "birthday gift hinting present wishlist",
+    "hinting": "birthday gift present wishlist", "histamine": "allergic allergy",
+    "hive": "allergic allergy", "hold on": "", "holiday": "travel trip visited",
+    "home": "address apartment hous", "hometown": "city town", "honey": "dinner eat food meal",
+    "hoover": "cleaning", "hoping for": "gift want wishlist", "host": "dinner eat food meal",
+    "hostel": "hotel stay", "hostess": "dinner eat food meal", "hosting": "dinner eat food meal",
+    "hotel": "stay", "houmous": "allergic allergy sesame", "hous": "address apartment home",
+    "housemate": "flatmate", "housework": "cleaning", "how old": "birthday celebration",
+    "hubby": "husband married spous wife", "hummus": "allergic allergy sesame",
+    "hunger": "dinner eat restaurant venue", "hungry": "dinner eat restaurant venue",
+    "hurry up": "", "hurt": "allergic allergy", "husband": "married spous wife",
+    "i order": "allergic allergy beverage diet dietary drink eat food meal restaurant",
+    "iced coffee": "beverage cafe coffee drink", "icing": "bakery cake", "ill": "allergic allergy",
+    "income": "budget money", "infusion": "beverage drink tea",
+    "ingredient": "allergic allergy dinner eat food meal", "initiative": "project work",
+    "inner tube": "bicycle bike cycling ride", "insomnia": "bed sleep", "instructor": "teacher",
+    "instrument": "music", "insurer": "insurance", "intolerance": "allergic allergy",
+    "intolerant": "allergic allergy", "iphone": "phone", "itch": "allergic allergy",
+    "itching": "allergic allergy", "itchy": "allergic allergy", "jam": "dinner eat food meal",
+    "java": "beverage cafe coffee drink", "job": "office project work",
+    "jog": "marathon run running", "jogger": "marathon run running",
+    "jogging": "marathon run running", "join": "club membership",
+    "jolt": "beverage cafe coffee drink", "journey": "travel trip visited", "juice": "drink water",
+    "kebab": "dinner eat food meal", "keep away": "allergic allergy",
+    "keep fit": "exercise fitness gym sport training", "ketchup": "dinner eat food meal",
+    "kettle": "beverage drink tea", "kickstand": "bicycle bike cycling ride",
+    "kid": "child daughter son", "kin": "family relationship", "kit": "device own possession",
+    "kitchen": "cooking dinner eat food meal", "kitten": "cat dog pet vet",
+    "kosher": "diet dietary eat food", "lactose": "dairy milk", "lager": "bar beer drink pub wine",
+    "lamb": "dinner eat food meal", "landlord": "rent", "lane": "street",
+    "lap": "pool swim swimming", "laptop": "computer", "lasagna": "dinner eat food meal",
+    "lasagne": "dinner eat food meal", "latte": "beverage cafe coffee drink", "laundry": "cleaning",
+    "law": "family relationship", "league": "club membership", "leave out": "allergic allergy",
+    "left out": "allergic allergy", "lemon": "dinner eat food meal",
+    "lemonade": "drink juice water", "len": "camera", "lentil": "dinner eat food meal",
+    "lethal": "allergic allergy", "letting": "landlord rent", "library": "book",
+    "lift": "exercise fitness gym sport training", "lifting": "exercise fitness gym sport training",
+    "listen": "band listening music", "listening": "band music",
+    "live": "address apartment home hous residence", "live gig": "concert gig music",
+    "live music": "concert gig music", "livelihood": "job occupation profession",
+    "loaf": "bakery cake", "loan": "mortgage", "lobster": "seafood shellfish",
+    "local place": "local", "locally": "local", "logo": "device kit own possession",
+    "long for": "gift want wishlist", "longing": "gift want wishlist",
+    "longing for": "gift want wishlist", "look forward": "", "looking forward": "",
+    "loud": "noise noisy quiet", "luggage": "backpack bag",
+    "lunch": "dinner eat meal restaurant venue", "lunchbox": "dinner eat food meal",
+    "lungo": "beverage cafe coffee drink", "lust": "gift want wishlist",
+    "macadamia": "almond nut peanut walnut", "macbook": "computer laptop",
+    "macchiato": "beverage cafe coffee drink",
+    "maintenance": "bicycle bike car device repair service", "make ill": "allergic allergy",
+    "make sense": "", "make sick": "allergic allergy", "mall": "shop store", "manager": "boss",
+    "mane": "barber hair haircut hairdresser salon", "manufacturer": "device kit own possession",
+    "marathon": "run running", "marriage": "anniversary husband married spous wedding wife",
+    "married": "anniversary husband spous wedding wife", "marzipan": "almond nut peanut walnut",
+    "matcha": "beverage drink tea", "mate": "friend", "mayonnaise": "egg",
+    "meal": "dinner eat food lunch restaurant venue", "meat": "diet dietary eat food",
+    "mechanic": "bicycle bike car device repair service", "medic": "doctor",
+    "medical": "allergic allergy", "meeting": "appointment", "member": "club membership",
+    "membership": "club", "menu": "dinner eat food meal restaurant venue", "meringue": "egg",
+    "mess up": "", "milk": "dairy lactose", "milky": "beverage cafe coffee drink",
+    "mine": "own possession", "miso": "soy", "missu": "husband married partner spous wife",
+    "missus": "husband married partner spous wife", "mobile": "phone",
+    "mocha": "beverage cafe coffee drink", "model": "device kit own possession", "mom": "mother",
+    "money": "budget", "mop": "cleaning", "mortgage": "loan", "motor": "car drive",
+    "mountaineer": "boulder climb climbing", "mountaineering": "boulder climb climbing",
+    "moustach": "barber hair haircut hairdresser salon", "move on": "", "movy": "cinema film",
+    "mozzarella": "dairy lactose milk", "mudguard": "bicycle bike cycling ride",
+    "muesli": "dinner eat food meal", "muffin": "bakery cake", "mug": "beverage coffee drink tea",
+    "mullet": "barber hair haircut hairdresser salon", "mum": "mother", "mummy": "mother",
+    "munch": "dinner eat food meal", "music": "band concert gig instrument listening",
+    "musician": "band listening music", "mussel": "seafood shellfish",
+    "mustach": "barber hair haircut hairdresser salon", "mustard": "dinner eat food meal",
+    "nana": "grandmother", "nap": "bed sleep", "nausea": "allergic allergy",
+    "nauseous": "allergic allergy", "neighbor": "neighbour", "neighbourhood": "city town",
+    "nescafe": "beverage cafe coffee drink", "nespresso": "beverage cafe coffee drink",
+    "nextdoor": "neighbour", "nibble": "dinner eat food meal",
+    "night out": "dinner eat restaurant venue", "no clue": "", "no idea": "",
+    "noise": "loud noisy quiet", "noisy": "loud noise quiet", "noodle": "dinner eat food meal",
+    "nosh": "dinner eat food meal", "notebook": "computer laptop",
+    "nougat": "almond nut peanut walnut", "novel": "book bookshop", "nut": "almond peanut walnut",
+    "nutella": "almond nut peanut walnut", "nutrition": "diet dietary eat food",
+    "nutty": "almond nut peanut walnut", "oat": "milk", "oatmeal": "dinner eat food meal",
+    "obligation": "agreed commitment errand promise todo", "occupation": "job office work",
+    "of course": "", "off limit": "allergic allergy", "office": "job work",
+    "oil": "dinner eat food meal", "omelet": "dinner eat food meal", "omelette": "egg",
+    "ongoing": "project work", "onion": "dinner eat food meal", "orange": "dinner eat food meal",
+    "order": "collect errand pick", "other half": "husband partner spous wife",
+    "outstanding": "agreed commitment errand promise todo",
+    "overdue": "agreed commitment errand promise todo", "overhang": "boulder climb climbing",
+    "owe": "agreed commitment errand promise todo", "owned": "device kit own possession",
+    "oyster": "seafood shellfish"
+}'::jsonb;
+COMMENT ON FUNCTION mnemo._related_g_to_o() IS
+    'The part of _related_words for words from g to o.';
+
+-- part: 723_related_p_to_z.sql
 CREATE FUNCTION mnemo._related_p_to_z()
 RETURNS jsonb
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -27122,6 +27075,54 @@ RETURN '{
 }'::jsonb;
 COMMENT ON FUNCTION mnemo._related_p_to_z() IS
     'The part of _related_words for words from p to z.';
+
+-- part: 724_function_pairs.sql
+-- Questions in scripts without spaces: pairs of characters that hold a sentence together.
+
+CREATE FUNCTION mnemo._function_characters()
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN E'\\u6211\\u4F60\\u60A8\\u4ED6\\u5979\\u5B83\\u4EEC\\u5011\\u7684\\u4E86\\u5417\\u55CE'
+        '\\u5462\\u5427\\u554A\\u662F\\u4EC0\\u4E48\\u9EBC\\u8C01\\u8AB0\\u54EA\\u91CC\\u88E1'
+        '\\u51E0\\u5E7E\\u591A\\u5C11\\u600E\\u4E3A\\u70BA\\u4F55\\u5BF9\\u5C0D\\u5728\\u6709'
+        '\\u548C\\u4E0E\\u8DDF\\u8FD9\\u90A3\\u500B\\u4E2A\\u4E5F\\u5C31\\u8981\\u4F1A\\u6703'
+        '\\u8BF7\\u8ACB\\u628A\\u88AB\\u4ECE\\u306F\\u304C\\u3092\\u306B\\u3067\\u306E\\u3082'
+        '\\u3068\\u3078\\u304B\\u306A\\u79C1\\u50D5';
+COMMENT ON FUNCTION mnemo._function_characters() IS
+    'Characters of Chinese and Japanese that hold sentences together: pronouns, particles, asking '
+    'words, for a bracket expression.';
+
+CREATE FUNCTION mnemo._function_pair(
+    p_before text,
+    p_word text,
+    p_next text
+)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE
+    WHEN octet_length(p_word) = char_length(p_word)
+        OR p_word COLLATE "C" !~ (E'^(?:[\\u3041-\\u309F]{2}|\\u540D[\\u5B57\\u524D]|.?['
+            || mnemo._function_characters() || '].?)$') THEN NULL
+    WHEN p_word COLLATE "C" ~ ('^[' || mnemo._function_characters() || '][^'
+            || mnemo._function_characters() || E'\\u3041-\\u309F]$')
+        AND p_next COLLATE "C" ~ ('^.[' || mnemo._function_characters() || ']$')
+        AND right(p_word, 1) = left(p_next, 1) THEN p_next
+    WHEN p_word COLLATE "C" ~ ('^[^' || mnemo._function_characters() || E'\\u3041-\\u309F]['
+            || mnemo._function_characters() || ']$')
+        AND right(p_before, 1) IS DISTINCT FROM left(p_word, 1) THEN p_word
+    ELSE '' END;
+COMMENT ON FUNCTION mnemo._function_pair(text, text, text) IS
+    'Of a pair of characters, as _terms has them of scripts without spaces, in which a character '
+    'is one of _function_characters, or which is hiragana alone or a word for name: the empty '
+    'text, as it asks for little. Where the other character stands in no pair that asks, being '
+    'between two of those: the next pair, which answers it too; at the beginning of a run: the '
+    'pair. NULL for other words.';
+
+-- part: 725_related_words.sql
+-- Related words of everyday English: a question says barista, the record coffee and drink. The
+-- entry of a word lists the words that a record about the same thing is likely to have; all are
+-- folded as _terms folds them. They are kinds of daily life: food and drink, health, home, family,
+-- work, sport, travel, shopping, music.
 
 CREATE FUNCTION mnemo._related_words()
 RETURNS jsonb

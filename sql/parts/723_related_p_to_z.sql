@@ -215,11 +215,3 @@ RETURN '{
 }'::jsonb;
 COMMENT ON FUNCTION mnemo._related_p_to_z() IS
     'The part of _related_words for words from p to z.';
-
-CREATE FUNCTION mnemo._related_words()
-RETURNS jsonb
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN mnemo._related_a_to_f() || mnemo._related_g_to_o() || mnemo._related_p_to_z();
-COMMENT ON FUNCTION mnemo._related_words() IS
-    'English words, as _terms folds them, each with the words, spaces between, that a record about '
-    'the same thing is likely to have. A constant.';
