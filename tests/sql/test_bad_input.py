@@ -462,6 +462,7 @@ def _sources() -> Iterator[Case]:
         for column in (*BLANKS, "ID", '"id"', "ctid", "nothing", "x" * 1000):
             yield Case(function, {"id_column": column}, "22023", "p_id_column")
             yield Case(function, {"version_column": column}, "22023", "p_version_column")
+            yield Case(function, {"org_column": column}, "22023", "p_org_column")
     yield Case("watch_table", {"id_column": None}, "22023", "p_id_column")
     yield Case("unwatch_table", {"table": None}, "22023", "p_table")
 
