@@ -16,7 +16,7 @@ import pytest
 
 from tests.support.installs import install, offer_extension
 from tests.support.reuse import module_database
-from tests.support.server import Server
+from tests.support.server import Server, in_memory
 
 _numbers = itertools.count(1)
 
@@ -24,7 +24,7 @@ _numbers = itertools.count(1)
 @pytest.fixture(scope="session")
 def server() -> Iterator[Server]:
     """The server of this test session."""
-    with Server() as running:
+    with Server(place=in_memory()) as running:
         offer_extension(running)
         yield running
 

@@ -108,6 +108,12 @@ def public_functions(db: psycopg.Connection[Any]) -> dict[str, Function]:
 
 
 @pytest.fixture
+def dsn(module_dsn: str) -> str:
+    """One database for all: they only read its catalog."""
+    return module_dsn
+
+
+@pytest.fixture
 def functions(db: psycopg.Connection[Any]) -> dict[str, Function]:
     return public_functions(db)
 
