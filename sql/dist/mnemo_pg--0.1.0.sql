@@ -18962,34 +18962,41 @@ COMMENT ON FUNCTION mnemo._write_merged_events(mnemo._plan_merge[]) IS
     'Writes the event plan_merged of each plan, with the outcome scores of those merged into it.';
 
 CREATE FUNCTION mnemo._update_plans(
-    p_records mnemo.memory[],
-    p_org_ids text[],
-    p_ids uuid[]
+    p_records mnemo.memory[]
 )
 RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, mnemo, pg_temp
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
-SET enable_nestloop = off
+SET enable_hashjoin = off
 SET enable_mergejoin = off
 SET jit = off
 AS $fn$
 BEGIN
-    -- By the lists of keys, so that no plan reads more of the table than these records, though it
-    -- may be made while the table is small.
+    -- By the place of each row, which the caller has locked: no plan reads more of the table than
+    -- these records, though it may be made while the table is small.
     UPDATE mnemo.memory AS m
        SET content = r.content, importance = r.importance, tags = r.tags, metadata = r.metadata,
            source_id = r.source_id, thread_id = r.thread_id, version = r.version,
            prev_version_id = r.prev_version_id, created_at = r.created_at,
            updated_at = r.updated_at, expires_at = r.expires_at, content_hash = r.content_hash
-      FROM unnest(p_records) AS r
-     WHERE m.org_id = ANY (p_org_ids) AND m.id = ANY (p_ids)
-       AND m.org_id = r.org_id AND m.id = r.id;
+      FROM (
+        SELECT c.*, k.place
+          FROM unnest(p_records) AS c
+          CROSS JOIN LATERAL (
+            SELECT i.ctid AS place
+              FROM mnemo.memory AS i
+             WHERE i.org_id = c.org_id AND i.id = c.id
+            OFFSET 0
+          ) AS k
+        OFFSET 0
+      ) AS r
+     WHERE m.ctid = r.place;
 END
 $fn$;
-COMMENT ON FUNCTION mnemo._update_plans(mnemo.memory[], text[], uuid[]) IS
-    'Writes what merging changes of records; p_org_ids and p_ids hold their keys.';
+COMMENT ON FUNCTION mnemo._update_plans(mnemo.memory[]) IS
+    'Writes what merging changes of records that are locked.';
 
 CREATE FUNCTION mnemo._store_merges(
     p_merges mnemo._plan_merge[]
@@ -19003,20 +19010,14 @@ DECLARE
     v_merges mnemo._plan_merge[] := '{}';
     v_record mnemo.memory;
     v_records mnemo.memory[] := '{}';
-    v_org_ids text[] := '{}';
-    v_ids uuid[] := '{}';
 BEGIN
     FOREACH v_merge IN ARRAY p_merges LOOP
         v_merge := mnemo._next_version(v_merge);
         v_record := v_merge.after;
         v_merges := array_append(v_merges, v_merge);
         v_records := array_append(v_records, v_record);
-        v_ids := array_append(v_ids, v_record.id);
-        IF v_record.org_id <> ALL (v_org_ids) THEN
-            v_org_ids := array_append(v_org_ids, v_record.org_id);
-        END IF;
     END LOOP;
-    PERFORM mnemo._update_plans(v_records, v_org_ids, v_ids);
+    PERFORM mnemo._update_plans(v_records);
     PERFORM mnemo._write_merged_events(v_merges);
     PERFORM mnemo._report_merges(v_merges);
     FOREACH v_merge IN ARRAY v_merges LOOP
