@@ -78,7 +78,7 @@ DEFINERS = {
 # they wait.
 FURTHER_SETTINGS = {
     "plan_cache_mode", "jit", "enable_seqscan", "enable_sort", "enable_bitmapscan",
-    "enable_hashjoin", "enable_mergejoin", "enable_nestloop",
+    "enable_hashjoin", "enable_mergejoin",
     "extra_float_digits", "TimeZone", "DateStyle", "bytea_output",
     "IntervalStyle", "lock_timeout",
 }  # fmt: skip
