@@ -3,9 +3,9 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PYTEST_ARGS ?=
+ARGS ?=
 # Files in the order of their names: the default, by their number of tests, keeps long ones for last.
 PYTEST = $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
-ARGS ?=
 
 .PHONY: help demo test test-server test-core test-long bench bench-recall bench-retrieval bench-semantic bench-chain bench-outcomes bench-sources lint types check build dist stop clean
 

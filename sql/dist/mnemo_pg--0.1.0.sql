@@ -8264,6 +8264,17 @@ COMMENT ON FUNCTION mnemo._reindex_terms(mnemo.memory[]) IS
     'Makes the terms of records anew, for any change of words, scope or grants.';
 
 -- part: 480_query_terms.sql
+CREATE FUNCTION mnemo._inverse_frequency(
+    p_records double precision,
+    p_total double precision
+)
+RETURNS double precision
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ln(1 + (p_total - p_records + 0.5) / (p_records + 0.5));
+COMMENT ON FUNCTION mnemo._inverse_frequency(double precision, double precision) IS
+    'The inverse document frequency ln(1 + (N - n + 0.5) / (n + 0.5)) of a term that p_records (n) of '
+    'p_total (N) records have.';
+
 CREATE FUNCTION mnemo._query_terms(
     p_query text,
     p_org_id text
@@ -8315,7 +8326,7 @@ BEGIN
           FROM asked AS a
     ), rated AS MATERIALIZED (
         SELECT f.word, f.hash, f.records,
-               ln(1 + (t.records - f.records + 0.5) / (f.records + 0.5)) AS idf,
+               mnemo._inverse_frequency(f.records, t.records) AS idf,
                CASE WHEN t.length > 0 THEN t.length / t.records ELSE 10 END AS average_length
           FROM frequency AS f CROSS JOIN total AS t
     )
@@ -8329,9 +8340,8 @@ END
 $fn$;
 COMMENT ON FUNCTION mnemo._query_terms(text, text) IS
     'The terms of a query, at most the 64 rarest, rarest first: the word, its hash, whether it may '
-    'admit a record, and from the records of the organisation alone: how many have it (n), its '
-    'inverse document frequency ln(1 + (N - n + 0.5) / (n + 0.5)), and the average length, 10 while '
-    'there is no record. No row for a query without words.';
+    'admit a record, and from the records of the organisation alone: how many have it, its '
+    'inverse document frequency, and the average length, 10 while there is no record. No row for a query without words.';
 
 CREATE FUNCTION mnemo._term_score(
     p_idf double precision,
@@ -15568,9 +15578,11 @@ COMMENT ON FUNCTION mnemo.sweep(bigint, timestamptz) IS
     '(changes of the term statistics folded in), outcomes (reports about plans that waited, summed '
     'up), recall_log (logged recalls older than the setting recall_log_ttl), '
     'chunks (reports of changed chunks that are older by 30 days than every plan of their organisation, '
-    'folded into one for their source; a random stretch in each call), events (sealed; ten times p_limit at most). '
+    'folded into one for their source; a random stretch in each call), events (sealed; ten times '
+    'p_limit at most). '
     'p_limit: rows of each task, 1 to 10,000. p_now: the time to go by, NULL for the clock; delegations '
-    'and chunks go by the clock where it lies ahead. Level admin only. Errors: 42501 not an administrator; '
+    'and chunks go by the clock where it lies ahead. Level admin only. Errors: 42501 not an '
+    'administrator; '
     '22023 bad p_limit or p_now; 55000 not in READ COMMITTED.';
 
 -- part: 585_touch.sql
@@ -17766,8 +17778,8 @@ COMMENT ON FUNCTION mnemo._identical_all(
     mnemo._recall_input, bigint, bigint, boolean, boolean
 ) IS
     'The best live plans with the same signature, and with this meaning unless it is NULL, that the '
-    'agent may read, in the order of _match_plans; retired ones aside, with p_fresh stale ones too. p_delegating, '
-    'a constant: whether others delegated to the agent. To few they did, and starting the statement '
+    'agent may read, in the order of _match_plans; retired ones aside, with p_fresh stale ones too. '
+    'p_delegating, a constant: whether others delegated to the agent. To few they did, and starting the statement '
     'with the rules of delegation in it costs more than the look-ups.';
 
 CREATE FUNCTION mnemo._identical_all_guarded(
@@ -17805,8 +17817,8 @@ COMMENT ON FUNCTION mnemo._identical_all_guarded(
     mnemo._recall_input, bigint, bigint, boolean, boolean
 ) IS
     'The best live plans with the same signature and the guard that is in p_guards that the agent '
-    'may read, in the order of _match_plans; retired ones aside, with p_fresh stale ones too. p_delegating, '
-    'a constant: whether others delegated to the agent. To few they did, and starting the statement '
+    'may read, in the order of _match_plans; retired ones aside, with p_fresh stale ones too. '
+    'p_delegating, a constant: whether others delegated to the agent. To few they did, and starting the statement '
     'with the rules of delegation in it costs more than the look-ups.';
 
 CREATE FUNCTION mnemo._best_answers(
@@ -22027,8 +22039,9 @@ COMMENT ON FUNCTION mnemo.watch_table(regclass, text, text, text, text, text, te
     'nothing. p_agent_id, p_org_id: whose plans, and who acts in the events. p_org_column: where one '
     'table holds the chunks of many organisations, the column that names whose each is, instead of '
     'p_org_id; rows where it is NULL or no name of an organisation count for nobody, and TRUNCATE '
-    'for every organisation that has plans; not for tenants. Returns the number of tables. Errors: 42501 no access, not the owner; 22023 no table of the application, no such '
-    'column; 54000 over a limit.';
+    'for every organisation that has plans; not for tenants. Returns the number of tables. Errors: '
+    '42501 no access, not the owner; 22023 no table of the application, no such column; 54000 over a '
+    'limit.';
 
 CREATE FUNCTION mnemo.unwatch_table(
     p_table regclass,
@@ -23121,7 +23134,8 @@ BEGIN
     )
     SELECT v_caller.org_id, mnemo._new_id(), v_caller.agent_id,
            coalesce((e.entry ->> 'asked_at')::timestamptz, now()), e.entry ->> 'reason',
-           (e.entry ->> 'plan_id')::uuid, round((e.entry ->> 'similarity')::numeric, 17)::double precision,
+           (e.entry ->> 'plan_id')::uuid,
+           round((e.entry ->> 'similarity')::numeric, 17)::double precision,
            round((e.entry ->> 'duration_ms')::numeric, 6)::double precision
       FROM jsonb_array_elements(p_recalls) AS e(entry);
     GET DIAGNOSTICS v_logged = ROW_COUNT;
@@ -27442,8 +27456,9 @@ COMMENT ON FUNCTION mnemo._question_terms(text) IS
     'word that asks for something; 1 a word of _conversation_words or of _function_pair, which '
     'does so only where there is no other; 0 a word of _weak_words, which never does. form: the '
     'word itself, another form of it or a related word; term: its hash. A name of _strangers asks '
-    'twice where the user does not speak of himself, the second time 4000 places on. factor: what a hit of it '
-    'counts in ranking (1 the word, 0.85 a form, 0.5 a related word). evidence: how far a hit '
+    'twice where the user does not speak of himself, the second time 4000 places on. factor: what a '
+    'hit of it counts in ranking (1 the word, 0.85 a form, 0.5 a related word). evidence: how far a '
+    'hit '
     'shows that the record speaks of what the word asks for (1, 0.9, 0.72), 0.72 of that for a '
     'relation of somebody else, who need not be the user''s. The first word of a '
     'phrase of _related_words, such as work out, asks with the related words of the phrase, the '
@@ -27480,13 +27495,12 @@ RETURN CASE
         OR p_words && mnemo._spouse_words()
             AND (NOT p_words @> ARRAY['s'::text] OR mnemo._own_spouse(p_words))
     THEN 'partner'
-    WHEN p_words && ARRAY['i', 'me', 'my', 'mine', 'myself', 'we', 'us', 'our', 'user']::text[]
-    THEN 'user'
+    WHEN p_words && mnemo._first_persons() THEN 'user'
     WHEN mnemo._asks_in_general(p_words) THEN 'general' END;
 COMMENT ON FUNCTION mnemo._meant_by(text[]) IS
     'Whom words, as _terms gives them, mean that name nobody: partner for a pronoun of the third '
-    'person that refers back to nobody or a word for the user''s own spouse, that is the one subject with a name of '
-    '_partner_names; user for the first person; general for a question without; else NULL. NULL '
+    'person that refers back to nobody or a word for the user''s own spouse, that is the one '
+    'subject with a name of _partner_names; user for the first person; general for a question without; else NULL. NULL '
     'for NULL.';
 
 CREATE FUNCTION mnemo._partner_names()
@@ -27815,7 +27829,6 @@ COMMENT ON FUNCTION mnemo._phrases(text[]) IS
     'end with a stop word, as _fold_name gives names; single words only where they are neither '
     'weak nor words of conversation; none that begins with a relation of somebody else.';
 
-
 CREATE FUNCTION mnemo._folded_names(
     p_plan jsonb
 )
@@ -28128,7 +28141,7 @@ BEGIN
           ) AS s
     ), answer AS MATERIALIZED (
         SELECT f.term, f.slot, f.evidence,
-               f.factor * ln(1 + (t.records - f.records + 0.5) / (f.records + 0.5)) AS score,
+               f.factor * mnemo._inverse_frequency(f.records, t.records) AS score,
                -- A list that no record of the organisation is in is read for global ones only.
                (f.records > 0 OR p_global) AND f.slot < 40000
                AND (f.slot >= 9000 OR f.slot = ANY (p_asked.asking)) AS reads
@@ -28411,16 +28424,14 @@ CREATE FUNCTION mnemo._reached(
     p_places bigint[],
     p_filter mnemo._recall_filter,
     p_unfit boolean,
-    p_limit bigint
+    p_cap bigint,
+    p_candidates bigint
 )
 RETURNS mnemo._reach
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 AS $fn$
 DECLARE
     v_reach mnemo._reach;
-    -- For a longer answer more is read.
-    v_candidates bigint := greatest((mnemo._retrieval_rules()).candidates, 2 * p_limit);
-    v_cap bigint := greatest((mnemo._retrieval_rules()).list_cap, 2 * p_limit);
 BEGIN
     IF p_asked.lists IS NULL THEN
         RETURN v_reach;
@@ -28444,16 +28455,16 @@ BEGIN
                            h.tail
                       FROM (
                         SELECT g.slot, g.place, g.ids, g.parts,
-                               max(coalesce(g.parts[v_cap], 0))
+                               max(coalesce(g.parts[p_cap], 0))
                                     OVER (PARTITION BY g.place, g.slot) AS tail
                           FROM (
                             SELECT o.slot, o.place, o.ids, o.parts
                               FROM mnemo._heads(
-                                    p_asked, p_org_id, p_audiences, p_places, v_cap) AS o
+                                    p_asked, p_org_id, p_audiences, p_places, p_cap) AS o
                             UNION ALL
                             SELECT o.slot, o.place, o.ids, o.parts
                               FROM mnemo._global_heads(
-                                    p_asked, p_audiences, p_places, v_cap) AS o
+                                    p_asked, p_audiences, p_places, p_cap) AS o
                              WHERE 4 = ANY (p_places)
                           ) AS g
                       ) AS h
@@ -28468,17 +28479,17 @@ BEGIN
                 p_agent_id, p_now, NULL) AS m
          WHERE mnemo._passes(m, mnemo._facts(p_filter)) <> p_unfit
          ORDER BY s.reach DESC, s.memory_id DESC
-         LIMIT v_candidates
+         LIMIT p_candidates
       ) AS c;
     RETURN v_reach;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._reached(
     mnemo._question, text, text, timestamptz, bigint[], bigint[], mnemo._recall_filter, boolean,
-    bigint
+    bigint, bigint
 ) IS
-    'The records of the lists of a question that score highest in them, of those that the agent '
-    'may read and that pass the filter, with p_unfit of those that do not.';
+    'The p_candidates records that score highest in the first p_cap entries of the lists of a '
+    'question, of those that the agent may read and that pass the filter, with p_unfit of those that do not.';
 
 -- part: 735_scored.sql
 CREATE FUNCTION mnemo._unfit_verdict(
@@ -28813,7 +28824,8 @@ RETURN jsonb_build_object(
     'predicate', coalesce(p_predicate = (p_asked).predicate, false)
 );
 COMMENT ON FUNCTION mnemo._hints_of(mnemo._question, boolean, text) IS
-    'Which hints of a plan a record with this subject and predicate matches.';
+    'Which hints of a plan a record with this predicate matches; p_subject: whether it is about the '
+    'subject hint.';
 
 CREATE FUNCTION mnemo._tokens(
     p_content text
@@ -28859,7 +28871,9 @@ DECLARE
     v_budget bigint := greatest(500, 100 * p_limit);
     v_after timestamptz := p_plan #>> '{temporal,after}';
     v_before timestamptz := p_plan #>> '{temporal,before}';
-    v_most bigint := greatest((mnemo._retrieval_rules()).candidates, 2 * p_limit);
+    -- For a longer answer more is read.
+    v_cap bigint := greatest((mnemo._retrieval_rules()).list_cap, 2 * p_limit);
+    v_candidates bigint := greatest((mnemo._retrieval_rules()).candidates, 2 * p_limit);
     v_reach mnemo._reach;
     v_admitted boolean;
     v_tokens bigint;
@@ -28868,14 +28882,14 @@ DECLARE
     v_predicates text[] := '{}';
 BEGIN
     v_reach := mnemo._reached(p_asked, p_org_id, p_agent_id, p_now, p_audiences, p_places,
-        p_filter, p_unfit, p_limit);
+        p_filter, p_unfit, v_cap, v_candidates);
     IF v_after IS NOT NULL AND NOT p_unfit AND cardinality(p_asked.admits) = 0 THEN
         v_reach := mnemo._timely(v_reach, p_org_id, p_agent_id, p_now, p_filter, v_after, v_before,
-            v_most);
+            v_candidates);
     END IF;
     IF p_embedding IS NOT NULL AND NOT p_unfit THEN
         v_reach := mnemo._near(v_reach, p_org_id, p_agent_id, p_now, p_filter, p_embedding,
-            p_model, v_most);
+            p_model, v_candidates);
     END IF;
     v_reach.nobodys := v_reach.nobodys || v_reach.global_nobodys;
     IF coalesce(cardinality(v_reach.nobodys), 0) = 0 THEN

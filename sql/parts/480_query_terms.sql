@@ -1,3 +1,14 @@
+CREATE FUNCTION mnemo._inverse_frequency(
+    p_records double precision,
+    p_total double precision
+)
+RETURNS double precision
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ln(1 + (p_total - p_records + 0.5) / (p_records + 0.5));
+COMMENT ON FUNCTION mnemo._inverse_frequency(double precision, double precision) IS
+    'The inverse document frequency ln(1 + (N - n + 0.5) / (n + 0.5)) of a term that p_records (n) of '
+    'p_total (N) records have.';
+
 CREATE FUNCTION mnemo._query_terms(
     p_query text,
     p_org_id text
@@ -49,7 +60,7 @@ BEGIN
           FROM asked AS a
     ), rated AS MATERIALIZED (
         SELECT f.word, f.hash, f.records,
-               ln(1 + (t.records - f.records + 0.5) / (f.records + 0.5)) AS idf,
+               mnemo._inverse_frequency(f.records, t.records) AS idf,
                CASE WHEN t.length > 0 THEN t.length / t.records ELSE 10 END AS average_length
           FROM frequency AS f CROSS JOIN total AS t
     )
@@ -63,9 +74,8 @@ END
 $fn$;
 COMMENT ON FUNCTION mnemo._query_terms(text, text) IS
     'The terms of a query, at most the 64 rarest, rarest first: the word, its hash, whether it may '
-    'admit a record, and from the records of the organisation alone: how many have it (n), its '
-    'inverse document frequency ln(1 + (N - n + 0.5) / (n + 0.5)), and the average length, 10 while '
-    'there is no record. No row for a query without words.';
+    'admit a record, and from the records of the organisation alone: how many have it, its '
+    'inverse document frequency, and the average length, 10 while there is no record. No row for a query without words.';
 
 CREATE FUNCTION mnemo._term_score(
     p_idf double precision,

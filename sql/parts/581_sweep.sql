@@ -144,7 +144,9 @@ COMMENT ON FUNCTION mnemo.sweep(bigint, timestamptz) IS
     '(changes of the term statistics folded in), outcomes (reports about plans that waited, summed '
     'up), recall_log (logged recalls older than the setting recall_log_ttl), '
     'chunks (reports of changed chunks that are older by 30 days than every plan of their organisation, '
-    'folded into one for their source; a random stretch in each call), events (sealed; ten times p_limit at most). '
+    'folded into one for their source; a random stretch in each call), events (sealed; ten times '
+    'p_limit at most). '
     'p_limit: rows of each task, 1 to 10,000. p_now: the time to go by, NULL for the clock; delegations '
-    'and chunks go by the clock where it lies ahead. Level admin only. Errors: 42501 not an administrator; '
+    'and chunks go by the clock where it lies ahead. Level admin only. Errors: 42501 not an '
+    'administrator; '
     '22023 bad p_limit or p_now; 55000 not in READ COMMITTED.';

@@ -37,8 +37,8 @@ COMMENT ON FUNCTION mnemo._identical_all(
     mnemo._recall_input, bigint, bigint, boolean, boolean
 ) IS
     'The best live plans with the same signature, and with this meaning unless it is NULL, that the '
-    'agent may read, in the order of _match_plans; retired ones aside, with p_fresh stale ones too. p_delegating, '
-    'a constant: whether others delegated to the agent. To few they did, and starting the statement '
+    'agent may read, in the order of _match_plans; retired ones aside, with p_fresh stale ones too. '
+    'p_delegating, a constant: whether others delegated to the agent. To few they did, and starting the statement '
     'with the rules of delegation in it costs more than the look-ups.';
 
 CREATE FUNCTION mnemo._identical_all_guarded(
@@ -76,8 +76,8 @@ COMMENT ON FUNCTION mnemo._identical_all_guarded(
     mnemo._recall_input, bigint, bigint, boolean, boolean
 ) IS
     'The best live plans with the same signature and the guard that is in p_guards that the agent '
-    'may read, in the order of _match_plans; retired ones aside, with p_fresh stale ones too. p_delegating, '
-    'a constant: whether others delegated to the agent. To few they did, and starting the statement '
+    'may read, in the order of _match_plans; retired ones aside, with p_fresh stale ones too. '
+    'p_delegating, a constant: whether others delegated to the agent. To few they did, and starting the statement '
     'with the rules of delegation in it costs more than the look-ups.';
 
 CREATE FUNCTION mnemo._best_answers(

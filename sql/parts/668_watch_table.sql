@@ -117,8 +117,9 @@ COMMENT ON FUNCTION mnemo.watch_table(regclass, text, text, text, text, text, te
     'nothing. p_agent_id, p_org_id: whose plans, and who acts in the events. p_org_column: where one '
     'table holds the chunks of many organisations, the column that names whose each is, instead of '
     'p_org_id; rows where it is NULL or no name of an organisation count for nobody, and TRUNCATE '
-    'for every organisation that has plans; not for tenants. Returns the number of tables. Errors: 42501 no access, not the owner; 22023 no table of the application, no such '
-    'column; 54000 over a limit.';
+    'for every organisation that has plans; not for tenants. Returns the number of tables. Errors: '
+    '42501 no access, not the owner; 22023 no table of the application, no such column; 54000 over a '
+    'limit.';
 
 CREATE FUNCTION mnemo.unwatch_table(
     p_table regclass,

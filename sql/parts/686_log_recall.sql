@@ -89,7 +89,8 @@ BEGIN
     )
     SELECT v_caller.org_id, mnemo._new_id(), v_caller.agent_id,
            coalesce((e.entry ->> 'asked_at')::timestamptz, now()), e.entry ->> 'reason',
-           (e.entry ->> 'plan_id')::uuid, round((e.entry ->> 'similarity')::numeric, 17)::double precision,
+           (e.entry ->> 'plan_id')::uuid,
+           round((e.entry ->> 'similarity')::numeric, 17)::double precision,
            round((e.entry ->> 'duration_ms')::numeric, 6)::double precision
       FROM jsonb_array_elements(p_recalls) AS e(entry);
     GET DIAGNOSTICS v_logged = ROW_COUNT;

@@ -126,8 +126,9 @@ COMMENT ON FUNCTION mnemo._question_terms(text) IS
     'word that asks for something; 1 a word of _conversation_words or of _function_pair, which '
     'does so only where there is no other; 0 a word of _weak_words, which never does. form: the '
     'word itself, another form of it or a related word; term: its hash. A name of _strangers asks '
-    'twice where the user does not speak of himself, the second time 4000 places on. factor: what a hit of it '
-    'counts in ranking (1 the word, 0.85 a form, 0.5 a related word). evidence: how far a hit '
+    'twice where the user does not speak of himself, the second time 4000 places on. factor: what a '
+    'hit of it counts in ranking (1 the word, 0.85 a form, 0.5 a related word). evidence: how far a '
+    'hit '
     'shows that the record speaks of what the word asks for (1, 0.9, 0.72), 0.72 of that for a '
     'relation of somebody else, who need not be the user''s. The first word of a '
     'phrase of _related_words, such as work out, asks with the related words of the phrase, the '
@@ -164,13 +165,12 @@ RETURN CASE
         OR p_words && mnemo._spouse_words()
             AND (NOT p_words @> ARRAY['s'::text] OR mnemo._own_spouse(p_words))
     THEN 'partner'
-    WHEN p_words && ARRAY['i', 'me', 'my', 'mine', 'myself', 'we', 'us', 'our', 'user']::text[]
-    THEN 'user'
+    WHEN p_words && mnemo._first_persons() THEN 'user'
     WHEN mnemo._asks_in_general(p_words) THEN 'general' END;
 COMMENT ON FUNCTION mnemo._meant_by(text[]) IS
     'Whom words, as _terms gives them, mean that name nobody: partner for a pronoun of the third '
-    'person that refers back to nobody or a word for the user''s own spouse, that is the one subject with a name of '
-    '_partner_names; user for the first person; general for a question without; else NULL. NULL '
+    'person that refers back to nobody or a word for the user''s own spouse, that is the one '
+    'subject with a name of _partner_names; user for the first person; general for a question without; else NULL. NULL '
     'for NULL.';
 
 CREATE FUNCTION mnemo._partner_names()

@@ -178,7 +178,6 @@ COMMENT ON FUNCTION mnemo._phrases(text[]) IS
     'end with a stop word, as _fold_name gives names; single words only where they are neither '
     'weak nor words of conversation; none that begins with a relation of somebody else.';
 
-
 CREATE FUNCTION mnemo._folded_names(
     p_plan jsonb
 )

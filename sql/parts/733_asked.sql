@@ -89,7 +89,7 @@ BEGIN
           ) AS s
     ), answer AS MATERIALIZED (
         SELECT f.term, f.slot, f.evidence,
-               f.factor * ln(1 + (t.records - f.records + 0.5) / (f.records + 0.5)) AS score,
+               f.factor * mnemo._inverse_frequency(f.records, t.records) AS score,
                -- A list that no record of the organisation is in is read for global ones only.
                (f.records > 0 OR p_global) AND f.slot < 40000
                AND (f.slot >= 9000 OR f.slot = ANY (p_asked.asking)) AS reads

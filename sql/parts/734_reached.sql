@@ -165,16 +165,14 @@ CREATE FUNCTION mnemo._reached(
     p_places bigint[],
     p_filter mnemo._recall_filter,
     p_unfit boolean,
-    p_limit bigint
+    p_cap bigint,
+    p_candidates bigint
 )
 RETURNS mnemo._reach
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 AS $fn$
 DECLARE
     v_reach mnemo._reach;
-    -- For a longer answer more is read.
-    v_candidates bigint := greatest((mnemo._retrieval_rules()).candidates, 2 * p_limit);
-    v_cap bigint := greatest((mnemo._retrieval_rules()).list_cap, 2 * p_limit);
 BEGIN
     IF p_asked.lists IS NULL THEN
         RETURN v_reach;
@@ -198,16 +196,16 @@ BEGIN
                            h.tail
                       FROM (
                         SELECT g.slot, g.place, g.ids, g.parts,
-                               max(coalesce(g.parts[v_cap], 0))
+                               max(coalesce(g.parts[p_cap], 0))
                                     OVER (PARTITION BY g.place, g.slot) AS tail
                           FROM (
                             SELECT o.slot, o.place, o.ids, o.parts
                               FROM mnemo._heads(
-                                    p_asked, p_org_id, p_audiences, p_places, v_cap) AS o
+                                    p_asked, p_org_id, p_audiences, p_places, p_cap) AS o
                             UNION ALL
                             SELECT o.slot, o.place, o.ids, o.parts
                               FROM mnemo._global_heads(
-                                    p_asked, p_audiences, p_places, v_cap) AS o
+                                    p_asked, p_audiences, p_places, p_cap) AS o
                              WHERE 4 = ANY (p_places)
                           ) AS g
                       ) AS h
@@ -222,14 +220,14 @@ BEGIN
                 p_agent_id, p_now, NULL) AS m
          WHERE mnemo._passes(m, mnemo._facts(p_filter)) <> p_unfit
          ORDER BY s.reach DESC, s.memory_id DESC
-         LIMIT v_candidates
+         LIMIT p_candidates
       ) AS c;
     RETURN v_reach;
 END
 $fn$;
 COMMENT ON FUNCTION mnemo._reached(
     mnemo._question, text, text, timestamptz, bigint[], bigint[], mnemo._recall_filter, boolean,
-    bigint
+    bigint, bigint
 ) IS
-    'The records of the lists of a question that score highest in them, of those that the agent '
-    'may read and that pass the filter, with p_unfit of those that do not.';
+    'The p_candidates records that score highest in the first p_cap entries of the lists of a '
+    'question, of those that the agent may read and that pass the filter, with p_unfit of those that do not.';

@@ -35,7 +35,8 @@ RETURN jsonb_build_object(
     'predicate', coalesce(p_predicate = (p_asked).predicate, false)
 );
 COMMENT ON FUNCTION mnemo._hints_of(mnemo._question, boolean, text) IS
-    'Which hints of a plan a record with this subject and predicate matches.';
+    'Which hints of a plan a record with this predicate matches; p_subject: whether it is about the '
+    'subject hint.';
 
 CREATE FUNCTION mnemo._tokens(
     p_content text
@@ -81,7 +82,9 @@ DECLARE
     v_budget bigint := greatest(500, 100 * p_limit);
     v_after timestamptz := p_plan #>> '{temporal,after}';
     v_before timestamptz := p_plan #>> '{temporal,before}';
-    v_most bigint := greatest((mnemo._retrieval_rules()).candidates, 2 * p_limit);
+    -- For a longer answer more is read.
+    v_cap bigint := greatest((mnemo._retrieval_rules()).list_cap, 2 * p_limit);
+    v_candidates bigint := greatest((mnemo._retrieval_rules()).candidates, 2 * p_limit);
     v_reach mnemo._reach;
     v_admitted boolean;
     v_tokens bigint;
@@ -90,14 +93,14 @@ DECLARE
     v_predicates text[] := '{}';
 BEGIN
     v_reach := mnemo._reached(p_asked, p_org_id, p_agent_id, p_now, p_audiences, p_places,
-        p_filter, p_unfit, p_limit);
+        p_filter, p_unfit, v_cap, v_candidates);
     IF v_after IS NOT NULL AND NOT p_unfit AND cardinality(p_asked.admits) = 0 THEN
         v_reach := mnemo._timely(v_reach, p_org_id, p_agent_id, p_now, p_filter, v_after, v_before,
-            v_most);
+            v_candidates);
     END IF;
     IF p_embedding IS NOT NULL AND NOT p_unfit THEN
         v_reach := mnemo._near(v_reach, p_org_id, p_agent_id, p_now, p_filter, p_embedding,
-            p_model, v_most);
+            p_model, v_candidates);
     END IF;
     v_reach.nobodys := v_reach.nobodys || v_reach.global_nobodys;
     IF coalesce(cardinality(v_reach.nobodys), 0) = 0 THEN
