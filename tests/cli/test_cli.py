@@ -532,6 +532,8 @@ def test_ctrl_c_ends_quietly(dsn: str, nowhere: Path, tmp_path: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "mnemo_pg.cli", "import", str(pipe), "--dsn", dsn],
         env=environment(nowhere), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        # What a shell starts in the background is told to ignore it, and passes that on.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
     with open(pipe, "w"):  # It has opened its end too, so it is in the middle of its work.
         time.sleep(0.5)
